@@ -26,11 +26,9 @@ say-run:
 	@echo '   (the default: two systems, 18 tuning runs, all tests; about two minutes on two cores, of which'
 	@echo '   the first time one installs packages and compiles kernels)'
 
-# A killed run leaves a lock: release it. Snakemake goes by times: files from a future, of a clock
-# that was ahead, get the present one.
+# Snakemake goes by times: files from a future, of a clock that was ahead, get the present one.
 resume: $(VENV)/.installed
 	find results -newermt now -exec touch {} +
-	$(RUN) -- --unlock
 	$(RUN)
 
 test: say-test $(VENV)/.installed-dev

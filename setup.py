@@ -9,7 +9,8 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-WORKFLOW = ("Snakefile", "workflow", "config", "envs", "scripts/fetch_multi30k.py")
+SCRIPTS = ("fetch_multi30k.py", "train_transformers.py", "translate_transformers.py")
+WORKFLOW = ("Snakefile", "workflow", "config", "envs", *(f"scripts/{name}" for name in SCRIPTS))
 """Goes to replitune/workflow/files, where replitune.workflow.places looks for it."""
 
 

@@ -110,6 +110,7 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
 
     return {
         "bench_jobs.py": list,
+        "bench_endpoint.py": list,
         "bench_peers.py": peers if real else None,
         "bench_scores.py": scores,
         "bench_metrics.py": list if real else None,

@@ -122,11 +122,11 @@ DEFECTS = [
         "tests/workflow/test_module.py::test_the_handlers_of_a_module_can_be_called",
     ),
     Defect(
-        "wrong profile option: half-made files stay",
+        "wrong profile option: what a killed run made stops the next one",
         "workflow/profiles/workstation/config.yaml",
         "rerun-incomplete: true",
         "rerun-incomplete: false",
-        f"{RUNS}a_run_that_is_ended_leaves_no_process_and_goes_on[9]",
+        f"{RUNS}what_was_made_when_its_run_was_killed_is_made_again",
     ),
     Defect(
         "logger plugin silent",

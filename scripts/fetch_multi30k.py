@@ -42,6 +42,26 @@ FILES = {
 """SHA-256 of the text, unpacked; `test_2016_flickr.de` is test_2016_flickr.lc.norm.tok.de."""
 
 
+def is_there(path: Path, sha256: str) -> bool:
+    return path.exists() and hashlib.sha256(read_bytes(path)).hexdigest() == sha256
+
+
+def download(address: str, sha256: str) -> bytes:
+    """What is there, if it is what it should be."""
+    print(f"fetching {address.rpartition('/')[2]}")
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        data: bytes = answer.read()
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise SystemExit(f"{address}: sha256 {found}, expected {sha256}: not kept")
+    return data
+
+
+def write(path: Path, data: bytes) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(gzip.compress(data, mtime=0))
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
@@ -50,18 +70,8 @@ def main() -> int:
     for short, expected in FILES.items():
         part, language = short.split(".")
         name = f"{part}.lc.norm.tok.{language}"
-        path = folder / f"{name}.gz"
-        if path.exists() and hashlib.sha256(read_bytes(path)).hexdigest() == expected:
-            continue
-        print(f"fetching {name}")
-        with urllib.request.urlopen(ADDRESS + name, timeout=60) as answer:
-            data = answer.read()
-        found = hashlib.sha256(data).hexdigest()
-        if found != expected:
-            print(f"{name}: sha256 {found}, expected {expected}: not kept", file=sys.stderr)
-            return 1
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(gzip.compress(data, mtime=0))
+        if not is_there(folder / f"{name}.gz", expected):
+            write(folder / f"{name}.gz", download(ADDRESS + name, expected))
     print(f"{len(FILES)} files in {folder}")
     return 0
 

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from replitune.experiment.jobs import Job, jobs_of
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.stage import Stage, paths_of
 from replitune.significance.looks.record import read_record
+from replitune.statistics.outputs import Outputs, read_outputs
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository."""
@@ -33,14 +34,13 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / name
-    with open(shared / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            half = shared / f"{name}.half"
-            shutil.rmtree(half, ignore_errors=True)
-            half.mkdir()
-            make(half)
-            half.rename(folder)
+    with open(shared / f"{name}.made", "a+") as made:
+        fcntl.flock(made, fcntl.LOCK_EX)
+        if made.seek(0, os.SEEK_END) == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            made.write("once")
     return folder
 
 
@@ -80,6 +80,11 @@ def run_file(file: Path, folder: Path | None = None, **overrides: object) -> Exp
     """The same of an experiment file, in its folder or another one."""
     with contextlib.chdir(folder or file.parent):
         return run_in_process(Experiment(load(file, **overrides)))
+
+
+def outputs_of(replicas: Sequence[Sequence[str]]) -> Outputs:
+    """The outputs of replicas that are in memory, one at least."""
+    return read_outputs(replicas, len(replicas[0]))
 
 
 def changed(experiment: dict[str, Any], **changes: object) -> dict[str, Any]:

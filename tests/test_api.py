@@ -210,7 +210,7 @@ def test_a_folder_without_results_is_said(tmp_path: Path):
         (lambda: r.compare(["a", "b"], {"x": [["a"]], "y": [["a", "b"]]}), "found:    1 lines"),
         (lambda: r.compare(["a"], {"x": [["a\nb"]], "y": [["a"]]}), "a line feed"),
         (lambda: r.compare(["a"], {"x": "file", "y": [["a"]]}), "are not a list"),
-        (lambda: r.compare(["a"], {"x": [["a"]]}), "nothing to compare"),
+        (lambda: r.compare(["a"], SMALL, metrics=["bleu"], margin={"blue": 1.0}), "did you mean bleu?"),
         (lambda: r.compare([], {"x": [["a"]], "y": [["a"]]}), "no segments"),
         (lambda: r.compare(["a"], SMALL, sample=9), "did you mean `samples`"),
         (lambda: r.compare(["a"], SMALL, methods=["clrk"]), "`clark`"),

@@ -35,7 +35,7 @@ def test_a_notebook_runs(path: Path, capsys: pytest.CaptureFixture[str]):
             if hasattr(value, name):
                 assert getattr(value, name)()
     printed = capsys.readouterr().out
-    assert "new beats base by" in printed
+    assert "BLEU above base and is better" in printed
     assert "scores are missing" in printed
 
 

@@ -29,7 +29,7 @@ from replitune.running.files import atomic_open
 from replitune.significance.looks.record import SETTLED
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
-from replitune.statistics.outputs import Outputs
+from replitune.statistics.outputs import read_outputs
 from replitune.statistics.scoring import Scorer
 from replitune.statistics.store import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
@@ -53,11 +53,8 @@ def stores(data: Path) -> dict[str, SegmentStatistics]:
     references = lines(data / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")
     found = {}
     texts = {
-        name: Outputs.from_replicas(
-            [
-                lines(path)
-                for path in sorted((data / "multi30k-replicas").glob(f"{name}.mert-*.test2016.gz"))
-            ]
+        name: read_outputs(
+            sorted((data / "multi30k-replicas").glob(f"{name}.mert-*.test2016.gz")), len(references)
         )
         for name in ("dl2", "dl6")
     }

@@ -53,6 +53,11 @@ class Cell:
     """exponential: those of the noisy systems, good runs more often than very bad ones."""
 
     @property
+    def sign(self) -> float:
+        """Of the difference B - A that a one-sided test asks for; 0 of a two-sided one."""
+        return 1.0 if self.part == "one-sided" else 0.0
+
+    @property
     def name(self) -> str:
         """The stream of its random numbers."""
         return "/".join(str(value) for value in asdict(self).values())
@@ -203,7 +208,7 @@ def steps_of_p(found: Outlook, alpha: float) -> Array:
     as p itself, without solving for it."""
     p = np.ones(found.delta.shape)
     for j in range(1, p.shape[-1] + 1):
-        p[np.abs(found.delta) >= found.needed(alpha / j)] = alpha / j
+        p[found.size >= found.needed(alpha / j)] = alpha / j
     return p
 
 
@@ -236,7 +241,7 @@ def _looked(
         (both[:, a] + both[:, b])[..., np.newaxis],
     )
     share = np.repeat(np.stack([n[:, a], n[:, b]], axis=-1) / schedule[-1], H, axis=-1)
-    found = outlook(score[:, b] - score[:, a], parts, share, RULE)
+    found = outlook(score[:, b] - score[:, a], parts, share, RULE, cell.sign)
     of = found.shares()
     return found, np.stack([of[..., :H].sum(axis=-1), of[..., H:].sum(axis=-1)], axis=-1)
 

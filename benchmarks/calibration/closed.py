@@ -100,7 +100,7 @@ def summarise(batch: Batch) -> Summary:
         nu_seg = effective_documents(np.repeat(np.arange(U, dtype=np.int32), batch.sizes)) - 1
     d = means[1] - means[0]
     seg = (d**2).sum(axis=1)
-    nus = np.array([contributing_df(units, nu_seg) for units in d])
+    nus = contributing_df(d, nu_seg)
     return Summary(*batch.scores, seg, nus, np.stack(both, axis=-1), U, batch.tuners)
 
 

@@ -27,16 +27,16 @@ METHODS = [
     "koehn",
     "graham",
     "clark",
-    {"name": "clark", "id": "clark (index)", "pairing": "index"},
+    {"name": "clark", "id": "clark-index", "pairing": "index"},
     "clark-bootstrap",
     "fu-ar",
     "fu-bootstrap",
     "replica-permutation",
     "multi-bootstrap",
     "crossed",
-    {"name": "riezler", "id": "riezler (one run)", "replica_a": "run-001", "replica_b": "run-001"},
+    {"name": "riezler", "id": "riezler-one-run", "replica_a": "run-001", "replica_b": "run-001"},
 ]
-"""`riezler (one run)`: whichever run was drawn first, as in a paper with one run; by default the
+"""`riezler-one-run`: whichever run was drawn first, as in a paper with one run; by default the
 one-replica tests look at the median replica."""
 
 

@@ -2,21 +2,25 @@
 
     PYTHONPATH=src python benchmarks/calibration/tables.py
 
-Reads gate.csv (study.py), suprema.csv (suprema.py) and replicas.csv (replicas.py) beside this file;
-writes calibration and level-power (.svg and .png) in docs/figures, and the tables between the
-markers of docs/evidence.md.
+Reads gate.csv (study.py), suprema.csv (suprema.py), noise_ratio.csv (noise_ratio.py), outside.csv
+(outside.py) and replicas.csv (replicas.py) beside this file; writes calibration and level-power (.svg and
+.png) in docs/figures, and the tables between the markers of docs/evidence.md.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from study import LIMITS, verdict
 
 from replitune.running.files import atomic_open, atomic_path
+from replitune.significance.studies.pilot import VarianceModel
+from replitune.significance.studies.planned import Plan, Planned
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
@@ -180,23 +184,6 @@ def short(value: float) -> str:
     return f"{value:g}".removeprefix("0") or "0"
 
 
-def levels(gate: pd.DataFrame, null: str) -> str:
-    """Rates at .05 when tuner runs and segments add alike, by n, for the mean and for BLEU."""
-    at = where(gate, shift=0, null=null, noise="equal", ratio=1, **FIRST)
-    at = at[at["n_a"] == at["n_b"]]
-    rows = []
-    for method in [*METHODS, *MIXED]:
-        if method == "crossed:scope=runs" and null == "next":
-            continue
-        row = [named(method)]
-        for metric in ("mean", "bleu"):
-            for n in (3, 5, 10, 20):
-                row.append(rate(where(at, method=method, metric=metric, n_a=n), 0.05))
-        rows.append(row)
-    head = ["method"] + [f"{m}, n={n}" for m in ("mean", "BLEU") for n in (3, 5, 10, 20)]
-    return table(head, rows)
-
-
 def power(gate: pd.DataFrame) -> str:
     """Power against a difference of three standard deviations, `next`."""
     own = where(gate, shift=3, null="next", **FIRST)
@@ -285,28 +272,6 @@ def unstable(gate: pd.DataFrame) -> str:
             row.append(f"{number(at['rate 0.05']['crossed'])} ({listed})")
         rows.append(row)
     return table(["runs", "vary in", "3 v 3", "5 v 5", "10 v 10", "3 v 30"], rows)
-
-
-def binary(gate: pd.DataFrame) -> str:
-    """Levels at .05 of scores 0 and 1."""
-    own = where(gate, metric="binary")
-    rows = []
-    for accuracy in (0.7, 0.95):
-        for title, method, noise, ratio in (
-            ("samples: `crossed`", "crossed", "equal", 0),
-            ("samples: `scope=segments`", "crossed:scope=segments", "equal", 0),
-            ("runs of both vary: `crossed`", "crossed", "equal", 1),
-            ("runs of A vary: `crossed`", "crossed", "A", 1),
-            ("runs of A vary: mixed model, runs", "mixed model, runs", "A", 1),
-        ):
-            at = where(own, accuracy=accuracy, method=method, noise=noise, ratio=ratio)
-            row = [number(accuracy, 2), title]
-            for n in (3, 5):
-                for N in (50, 100, 200, 400):
-                    row.append(number(where(at, n_a=n, segments=N)["rate 0.05"].max()))
-            rows.append(row)
-    head = ["accuracy", "replicas and method"]
-    return table([*head, *(f"n={n}, N={N}" for n in (3, 5) for N in (50, 100, 200, 400))], rows)
 
 
 def documents(gate: pd.DataFrame) -> str:
@@ -412,6 +377,165 @@ def replicas(real: pd.DataFrame) -> str:
         (f"{pool} v itself" if study == "A/A" else "coin flip") + f", n={n}" for study, pool, n in columns
     ]
     return table(head, rows)
+
+
+# -- where the model ends -----------------------------------------------------------------
+
+
+def outside() -> pd.DataFrame:
+    """outside.csv, with shares of the trials."""
+    found = pd.read_csv(HERE / "outside.csv")
+    for column in ("p", "note", "at 0.05", "at 0.01", "quiet 0.05", "quiet 0.01"):
+        found[column] = found[column] / found["trials"]
+    return found
+
+
+def pair_of_rates(rows: pd.DataFrame, what: str = "at") -> str:
+    return " / ".join(number(rows[f"{what} {alpha}"].max()) for alpha in ALPHAS)
+
+
+TITLES = {
+    "own deviations": "normal, each with a deviation of its own",
+    "t3": "t with 3 df",
+    "exponential": "exponential",
+    "lognormal": "lognormal",
+}
+
+
+def shapes(found: pd.DataFrame) -> str:
+    """Segments and documents by `scope=segments`."""
+    every = found[found["kind"].isin(["segments", "documents"]) & (found["one_sided"] == 0)]
+    rows = []
+    for (kind, what, N), own in every.groupby(["kind", "what", "N"], sort=False):
+        if (what in ("normal", "own deviations", "t3", "exponential") and N == 200) or (
+            kind == "documents" and what.split()[1] == "0.2"
+        ):
+            continue
+        alone = own[(own["n"] == 1) & (own["method"] == "crossed")].iloc[[0]]
+        plain = own[(own["n"] == 1) & (own["method"] == "plain")]
+        with_p = float(alone["p"].iloc[0])
+        if kind == "documents":
+            sd, slope = what.split()
+            title = f"{N} documents, log sd {short(float(sd))}, {short(float(slope))} a log unit"
+        elif what[0] == "+":
+            up, p = what.split()
+            title = f"{up} with {short(float(p))}, -1 with {short(float(p) * float(up))}; N = {N}"
+        else:
+            title = f"{TITLES.get(what, what)}, N = {N}"
+        rows.append(
+            [
+                title,
+                pair_of_rates(plain),
+                pair_of_rates(alone),
+                number(float(alone["at 0.05"].iloc[0]) / with_p if with_p else None),
+                number(alone["quiet 0.05"].iloc[0]),
+                number(1 - with_p, 2),
+                number(alone["note"].iloc[0], 2),
+            ]
+        )
+    single = found[(found["n"] == 1) & (found["one_sided"] != 0)]
+    for (what, N), own in single.groupby(["what", "N"], sort=False):
+        crossed, plain = own[own["method"] == "crossed"], own[own["method"] == "plain"]
+        worst = crossed.loc[crossed["at 0.05"].idxmax()]
+        shares = [number(worst["quiet 0.05"]), number(1 - worst["p"], 2), number(worst["note"], 2)]
+        title = f"{TITLES[what]}, N = {N}, one-sided, the worse side"
+        of_p = number(worst["at 0.05"] / worst["p"])
+        rows.append([title, pair_of_rates(plain), pair_of_rates(crossed), of_p, *shares])
+    head = ["B - A of a segment", "Student's t", "`crossed`", "of those with p", "without a note"]
+    return table([*head, "no p", "note"], rows)
+
+
+# -- families -----------------------------------------------------------------------------
+
+
+def failures(found: pd.DataFrame) -> str:
+    """Runs of which some fail: level at .05, and the share of these with a note."""
+    own = found[(found["kind"] == "failures") & (found["method"] == "crossed") & (found["ratio"] == 10)]
+    rows = []
+    for what, of in own.groupby("what", sort=False):
+        row = [what]
+        for n in sorted(set(of["n"])):
+            one = of[of["n"] == n].iloc[0]
+            noted = 1 - one["quiet 0.05"] / one["at 0.05"] if one["at 0.05"] else 0.0
+            row.append(f"{pair_of_rates(of[of['n'] == n])} ({number(noted, 2)})")
+        rows.append(row)
+    return table(["runs that fail, and in which system", "3 v 3", "5 v 5", "10 v 10"], rows)
+
+
+def others(found: pd.DataFrame) -> str:
+    """Worst cell at .05 / .01 of what else there is."""
+    own = found[found["method"] == "crossed"]
+    seeds = own[own["kind"] == "seeds"]
+    rows = [["single outputs of A thrice as noisy", pair_of_rates(own[own["kind"] == "outputs"])]]
+    for accuracy in (0.5, 0.9, 0.99):
+        at = own[(own["kind"] == "binary") & (own["what"].astype(str) == f"{accuracy:g}")]
+        rows.append([f"right or wrong, accuracy {short(accuracy)}, N = 50 and 200", pair_of_rates(at)])
+    for rho in ("0.5", "1"):
+        for paired in (False, True):
+            at = seeds[(seeds["what"].astype(str) == rho) & (seeds["paired"] == paired)]
+            how = "paired" if paired else "not paired"
+            rows.append([f"runs of A and B correlated by {short(float(rho))}, {how}", pair_of_rates(at)])
+    for what in ("exponential", "lognormal"):
+        for N in (50, 200, 500):
+            at = own[(own["one_sided"] != 0) & (own["what"] == what) & (own["N"] == N)]
+            rows.append([f"one-sided, {what} segments, N = {N}", pair_of_rates(at)])
+    return table(["cells", "worst, .05 / .01"], rows)
+
+
+def families(found: pd.DataFrame) -> str:
+    """Power at .05 against three standard errors of a pair, with a bound as simulated and without as
+    planned, which a simulation agrees with; adjusted, without the bound, by Bonferroni."""
+    rows = []
+    for S, n in product((2, 3, 5, 10), (3, 5, 10)):
+        row = [str(S), str(n)]
+        for ratio in (1.0, 10.0):
+            model = VarianceModel(np.full(2, ratio * n / 1000), np.ones(1), np.zeros((2, 1)), np.ones(1))
+            at = found[
+                (found["kind"] == "power")
+                & (found["systems"] == S)
+                & (found["n"] == str(n))
+                & (found["ratio"] == ratio)
+            ].iloc[0]
+            for pairs, column in ((1, "pair 0.05"), (S * (S - 1) // 2, "found 0.05")):
+                plain = Planned(model, Plan(n, n, 500), alpha=0.05 / pairs)
+                row += [number(float(plain.power(3 * plain.se)), 2), number(at[column], 2)]
+        rows.append(row)
+    head = ["systems", "n"]
+    for ratio in ("1", "10"):
+        head += [f"{ratio}: `crossed`", "bound", "adjusted: `crossed`", "bound"]
+    return table(head, rows)
+
+
+def halves(found: pd.DataFrame) -> str:
+    """At .05 / .01, by system; the seeds together."""
+    of = {"seeds, 2 v 3": ~found["system"].isin(["dl2", "dl6"])}
+    of |= {f"{name}, {k} v {k}": found["system"] == name for name, k in (("dl2", 6), ("dl6", 8))}
+    rows = []
+    for method in dict.fromkeys(found["method"]):
+        row = [f"`{method}`"]
+        for which in of.values():
+            own = found[which & (found["method"] == method)]
+            total = own["splits"].sum()
+            shares = (number(own[f"at {alpha}"].sum() / total) for alpha in ALPHAS)
+            row.append(" / ".join(shares) if own["without p"].sum() < total else "no p")
+        rows.append(row)
+    return table(["test", *of], rows)
+
+
+def next_runs(found: pd.DataFrame) -> str:
+    keys = list(dict.fromkeys(zip(found["runs"], found["n"], found["column"], strict=True)))
+    bins = sorted(set(zip(found["said from"], found["to"], strict=True)))
+    rows = []
+    for low, high in bins:
+        row = [f"{short(low)} to {short(high)}"]
+        for runs, n, column in keys:
+            at = where(found, runs=runs, n=n, column=column, **{"said from": low})
+            one = at.iloc[0] if len(at) else None
+            row.append("–" if one is None else f"{number(one['came'], 2)} ({one['predictions']})")
+        rows.append(row)
+    where_to = {"superior": "this set", "superior_new": "a new one"}
+    head = [f"{runs}, {n} runs, {where_to[column]}" for runs, n, column in keys]
+    return table(["probability said", *head], rows)
 
 
 def calibration(gate: pd.DataFrame) -> None:
@@ -578,18 +702,21 @@ def main() -> None:
         "suprema": suprema(pd.read_csv(HERE / "suprema.csv")),
         "count": gate_count(gate),
         "worst": worst(gate),
-        "this": levels(gate, "this"),
-        "next": levels(gate, "next"),
         "power": power(gate),
         "power-this": power_this(gate),
         "beyond": beyond(gate),
         "unstable": unstable(gate),
-        "binary": binary(gate),
         "documents": documents(gate),
         "samples": samples(gate),
         "mixed": mixed(gate),
         "nested": nested(gate),
         "replicas": replicas(pd.read_csv(HERE / "replicas.csv")),
+        "shapes": shapes(outside()),
+        "failures": failures(outside()),
+        "others": others(outside()),
+        "halves": halves(pd.read_csv(HERE / "halves.csv")),
+        "next-runs": next_runs(pd.read_csv(HERE / "next_runs.csv")),
+        "families": families(pd.read_csv(HERE / "noise_ratio.csv")),
     }
     for name, text in parts.items():
         page, count = re.subn(

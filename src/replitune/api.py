@@ -61,6 +61,8 @@ def compare(
     threads: int | None = None,
     design: str = "runs",
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by their outputs: scores, spread, and the significance of differences.
@@ -91,6 +93,10 @@ def compare(
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
     human
         A file of judgements (docs/meta.md), whose ranking stands beside the metrics'.
+    controls
+        Ids of metrics that sharpen the judgements (docs/judging.md).
+    first_segment
+        Number of the first segment in the judgements; by default 1 where the last is that of segments.
     **settings
         Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
@@ -103,14 +109,13 @@ def compare(
     """
     from replitune.metrics.registry import METRICS
     from replitune.readers.names import replicas_of
-    from replitune.statistics.diagnosis import diagnose, find_copies, tokenised_twice
+    from replitune.statistics.diagnosis import diagnose, exchanged, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
 
     entries = METRICS.entries(metrics)
-    tests = _tests(baseline, settings, [entry.id for entry in entries])
-    _enough(systems)
+    tests = _tests(baseline, settings, [entry.id for entry in entries], human)
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
@@ -132,19 +137,24 @@ def compare(
     tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
     warnings += tokenised_twice(given.references[0], signatures)
+    warnings += exchanged(given.references, refs, [run for runs in systems.values() for run in runs])
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
         tests,
-        baseline,
-        human,
-        {"texts": given, "outputs": texts, "read_as": read_as},
-        threads=threads,
+        baseline=baseline,
         testset=testset,
         seed=seed,
+        threads=threads,
         design=design,
         warnings=[*warnings, *copies],
         doubts=doubts,
+        human=human,
+        controls=controls,
+        first_segment=first_segment,
+        texts=given,
+        outputs=texts,
+        read_as=read_as,
     )
 
 
@@ -162,6 +172,8 @@ def scores(
     threads: int | None = None,
     design: str = "runs",
     human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by scores that something else computed: no texts, any metric or task.
@@ -189,7 +201,7 @@ def scores(
         The system that all others are compared with; by default every pair is.
     testset
         The one that is wanted, of a table with several; its name, of one without.
-    seed, threads, design, human, **settings
+    seed, threads, design, human, controls, first_segment, **settings
         As of `compare`.
 
     Returns
@@ -223,8 +235,7 @@ def scores(
         allow_missing=allow_missing,
         groups=TUNERS.names,
     )
-    tests = _tests(baseline, settings, [store.metric.id for store in given.stores])
-    _enough(given.stores[0].systems)
+    tests = _tests(baseline, settings, [store.metric.id for store in given.stores], human)
     read_as = given.read_as
     if given.run_level:
         tests = _tests_of_runs_alone(tests, settings)
@@ -236,14 +247,17 @@ def scores(
     return _report(
         given.stores,
         tests,
-        baseline,
-        human,
-        {"read_as": read_as, "undirected": given.undirected},
-        threads=threads,
+        baseline=baseline,
         testset=given.testset or testset or TESTSET,
         seed=seed,
+        threads=threads,
         design=design,
         warnings=given.warnings,
+        human=human,
+        controls=controls,
+        first_segment=first_segment,
+        read_as=read_as,
+        undirected=given.undirected,
     )
 
 
@@ -312,7 +326,9 @@ def read(results: str | Path) -> Report:
     return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 
-def _tests(baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str]) -> TestSettings:
+def _tests(
+    baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str], human: str | Path | None
+) -> TestSettings:
     """The settings of the tests, checked. `scope` and `unit` are for every test that has them, and a
     margin that is a number for every metric."""
     if baseline is not None and "pairs" in given:
@@ -324,7 +340,7 @@ def _tests(baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str
         rest["margin"] = dict.fromkeys(metrics, rest["margin"])
     checked: TestSettings = read_settings(TestSettings, rest, "tests")
     for name in checked.margin:
-        if name not in metrics:
+        if name not in (*metrics, *(CRITERIA if human else ())):
             raise ReplituneError(
                 f"a margin of {name}, which is not compared",
                 expected=", ".join(metrics),
@@ -337,12 +353,27 @@ def _tests(baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str
     return with_fields(checked, pairs=Baseline(baseline=baseline))
 
 
-def _tests_of_people(tests: TestSettings) -> TestSettings:
-    """The test of judgements: one run of each system, all pairs, new segments."""
+def _controls(names: Sequence[str], stores: Sequence[SegmentStatistics]) -> list[SegmentStatistics]:
+    """Metrics that sharpen judgements."""
+    known = {store.metric.id: store for store in stores}
+    for name in names:
+        if name not in known:
+            raise ReplituneError(
+                f"no metric {name!r} to sharpen the judgements",
+                expected=", ".join(known),
+                fix=did_you_mean(name, known, "{}") or "name it among the metrics, too",
+            )
+    return [known[name] for name in dict.fromkeys(names)]
 
+
+def _tests_of_people(tests: TestSettings) -> TestSettings:
+    """The test of judgements alone: one run of each system, all pairs, new segments."""
     methods = (Entry("crossed", {"scope": "segments"}),)
     return with_fields(tests, methods=methods, pairs="all", margin={}, intervals=())
 
+
+CRITERIA = ("human", "adequacy", "fluency")
+"""What judgements are called, which are known when they are read."""
 
 OF_TESTS = ("scope", "unit")
 """Options of tests that may stand beside the settings of all."""
@@ -373,7 +404,7 @@ def _tests_of_single_outputs(
     segments alone; and a note about it."""
     pairs = pairs_of_systems(tests.pairs, list(runs))
     asked = {name for name, value in given.items() if value is not None}
-    if asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
+    if not pairs or asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
     methods = (Entry("crossed", options),)
@@ -402,7 +433,6 @@ RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")
 
 def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
     """The tests of systems of which there is one score for each run."""
-
     methods = []
     for entry in tests.methods:
         scope = entry.options.get("scope", "runs")
@@ -418,13 +448,6 @@ def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestS
             )
     intervals = tuple(entry for entry in tests.intervals if entry.name == "fu")
     return with_fields(tests, methods=tuple(methods), intervals=intervals)
-
-
-def _enough(systems: Mapping[str, Any]) -> None:
-    if len(systems) < 2:
-        raise ReplituneError(
-            "nothing to compare", found=f"{len(systems)} system(s)", expected="two systems or more"
-        )
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
@@ -502,34 +525,53 @@ def _read_references(
 def _report(
     stores: Sequence[SegmentStatistics],
     tests: TestSettings,
-    baseline: str | None,
-    human: str | Path | None,
-    more: dict[str, Any],
     *,
+    baseline: str | None,
+    testset: str,
+    seed: int,
     threads: int | None,
-    **how: Any,
+    design: str,
+    warnings: Sequence[str],
+    doubts: Sequence[Doubt] = (),
+    human: str | Path | None = None,
+    controls: Sequence[str] = (),
+    first_segment: int | None = None,
+    **more: Any,
 ) -> ComparisonReport:
-    """`more`: other fields of the report. `how`: they are compared."""
+    """`more`: other fields of the report."""
     from threadpoolctl import threadpool_limits
 
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
 
+    if controls and human is None:
+        raise ReplituneError("metrics that sharpen judgements, and no judgements", fix="give `human`, too")
     # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
     with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:
             from replitune.meta.judged import human_statistics
 
-            judged_stores, notes = human_statistics(human, stores[0])
+            sharpening = _controls(controls, stores)
+            judged_stores, notes = human_statistics(
+                human, stores[0], sharpening, first_segment=first_segment
+            )
             more["read_as"] = (*more.get("read_as", ()), *notes)
             for store in judged_stores:
-                people_tests = _tests_of_people(tests)
-                one = compare([store], people_tests, testset=how["testset"], seed=how["seed"], threads=1)
-                judged |= one.metrics
+                people_tests = tests.of_people([*store.systems]) if controls else _tests_of_people(tests)
+                one = compare([store], people_tests, testset=testset, seed=seed, threads=1)
+                judged |= {id: replace(result, judged=True) for id, result in one.metrics.items()}
             stores = [*stores, *judged_stores]
-        own = stores[: len(stores) - len(judged)]
-        comparison = compare(own, tests, threads=threads or THREADS, **how)
+        comparison = compare(
+            stores[: len(stores) - len(judged)],
+            tests,
+            testset=testset,
+            seed=seed,
+            threads=threads or THREADS,
+            design=design,
+            warnings=warnings,
+            doubts=doubts,
+        )
     metrics = {**comparison.metrics, **judged}
     comparison = replace(comparison, metrics=metrics, people=tuple(judged))
     return ComparisonReport(comparison, stores, baseline, **more)

@@ -63,14 +63,16 @@ def covariance(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def solve(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x with matrix x = right, of a positive definite matrix: Gauss's elimination."""
+    """x (..., S) with matrix x = right, of positive definite matrices (..., S, S): Gauss's
+    elimination."""
     left, x = matrix.copy(), right.copy()
-    for k in range(len(x)):
-        factor = left[k + 1 :, k] / left[k, k]
-        left[k + 1 :, k:] -= np.outer(factor, left[k, k:])
-        x[k + 1 :] -= factor * x[k]
-    for k in reversed(range(len(x))):
-        x[k] = (x[k] - dot(left[k, k + 1 :], x[k + 1 :])) / left[k, k]
+    for k in range(x.shape[-1]):
+        factor = left[..., k + 1 :, k] / left[..., k, k, np.newaxis]
+        left[..., k + 1 :, k:] -= factor[..., np.newaxis] * left[..., np.newaxis, k, k:]
+        x[..., k + 1 :] -= factor * x[..., k, np.newaxis]
+    for k in reversed(range(x.shape[-1])):
+        known = (left[..., k, k + 1 :] * x[..., k + 1 :]).sum(axis=-1)
+        x[..., k] = (x[..., k] - known) / left[..., k, k]
     return x
 
 

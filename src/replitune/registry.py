@@ -37,13 +37,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LETTERS = r"A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u061b\u061d-\u1fff\u3040-\ud7ff"
-"""Of all scripts in use, without marks that are put on others."""
-NAME = rf"^[{LETTERS}][{LETTERS}._+-]{{0,63}}$(?!\n)"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
 """A safe file name. $ also matches before a line feed at the end, which is no part of a name."""
 NAME_WORDS = "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
 """A name that a user gives."""
+LETTERS = r"A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u061b\u061d-\u1fff\u3040-\ud7ff"
+"""Of all scripts in use, without marks that are put on others."""
+SYSTEM_NAME = rf"^[{LETTERS}][{LETTERS}._+-]{{0,63}}$(?!\n)"
+SystemName = Annotated[str, about(NAME_WORDS, pattern=SYSTEM_NAME)]
+"""The name of a system, in any script."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Names of replicas: `mert-007`, `seed-002`, `run-001`."""
+"""Names of replicas: `mert-007`, `seed-002`, `run-001`; `prompt002-003`, a sample of a prompt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-UNGROUPED = ("seed", "run")
+UNGROUPED = ("seed", "run", "sample", "prompt")
 """Replica prefixes that are not the name of a tuner."""
 
 MOST_REPLICAS = 999

@@ -48,8 +48,8 @@ def test_the_examples_are_experiments():
         "hierarchical": ["train", "tune", "decode", "derive"],
         "neural": ["train", "train_replica", "decode"],
         "transformer": ["train", "train_replica", "decode"],
+        "small": ["ask", "decode"],
         "marian": ["train_replica", "decode"],
-        "prompt-a": ["decode"],
         "hiero": ["tune", "decode"],
         "moses": ["tune", "decode"],
     }

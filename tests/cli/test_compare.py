@@ -205,7 +205,6 @@ def test_another_metric_or_method_or_system_changes_no_number(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--baseline", "a1"], "nothing to compare"),
         (["--baseline", "a1", "--system", "b"], "--system NAME=FILE"),
         (["--baseline", "a1", "--system", "../b=b1"], "a safe file name"),
         (["--baseline", "a1", "--system", "b=none"], "no such file"),

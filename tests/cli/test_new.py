@@ -62,7 +62,7 @@ def test_outputs_of_ones_own_are_named_from_the_new_folder(
     replitune: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("ref.txt", "a.1", "a.2", "b: one.1", "b: one.2"):
-        Path(name).write_text("a line\n")
+        Path(name).write_text(f"a line of {name}\n")
     own = ["--refs", "ref.txt", "--system", "old=a.1", "a.2"]
     own += ["--system", f"new={tmp_path / 'b: one.1'}", "b: one.2"]
     ran = replitune("new", "deep/x", *own)

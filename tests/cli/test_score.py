@@ -102,7 +102,7 @@ def test_anybody_can_write_a_store_and_test_it(replitune: Callable[..., Ran], te
     )
     ran = replitune("test", path, "--samples", 99)
     assert ran.code == 0, ran.err
-    assert "sys1 - sys0" in ran.out
+    assert "sys1 over sys0" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -84,16 +84,15 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def processes(stage: str, folder: Path) -> list[int]:
-    """Jobs of a stage that run for the experiment in `folder`."""
-    found = []
+def processes(folder: Path) -> dict[str, int]:
+    """Of every stage a job that runs for the experiment in `folder`."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
-            named = len(words) > 3 and words[1].endswith(b"/replitune")
-            of_stage = named and words[2:4] == [b"job", stage.encode()]
-            if of_stage and os.readlink(process / "cwd") == str(folder):
-                found.append(int(process.name))
+            named = len(words) > 3 and words[1].endswith(b"/replitune") and words[2] == b"job"
+            if named and os.readlink(process / "cwd") == str(folder):
+                found[words[3].decode()] = int(process.name)
     return found
 
 
@@ -110,15 +109,15 @@ class Trouble(threading.Thread):
     def run(self) -> None:
         troubles = {"decode": self.kill, "score": self.cancel, "test": self.switch_off}
         while troubles and not self.over.is_set():
-            for stage in list(troubles):
-                if running := processes(stage, self.folder):
+            for stage, pid in processes(self.folder).items():
+                if stage in troubles:
                     with contextlib.suppress(OSError, KeyError):
-                        words = Path(f"/proc/{running[0]}/environ").read_bytes().split(b"\0")
+                        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
                         said = dict(word.decode().partition("=")[::2] for word in words if word)
                         job = int(said["SLURM_JOB_ID"])
-                        troubles.pop(stage)(running[0], job)
+                        troubles.pop(stage)(pid, job)
                         self.made[stage] = job
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def kill(self, pid: int, job: int) -> None:
         os.kill(pid, signal.SIGKILL)  # what the kernel does to a job that takes too much memory

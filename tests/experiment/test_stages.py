@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from replitune.cli.main import main
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
-from replitune.experiment.reading import load
+from replitune.experiment.reading import load, resolve
 from replitune.experiment.stage import STAGES, paths_of
 from replitune.metrics.registry import METRICS
 from replitune.registry import Entry
@@ -50,3 +53,23 @@ def test_metrics_say_whether_they_have_something_to_compile(monkeypatch: pytest.
     for _, step in steps_of_tests([Entry(name) for name in METRICS.names], [TESTS.entry("crossed")]):
         step()
     assert set(scored) == {"bleu", "bleu+1", "chrf", "chrf++", "length", "nist", "ribes", "ter"}
+
+
+def test_tests_and_studies_may_have_the_same_test_with_other_options(tmp_path: Path):
+    """It has no other name in them, since they have their own files."""
+    experiment = Experiment(
+        resolve(
+            {
+                "experiment": "x",
+                "corpus": {"kind": "synthetic", "tests": {"t": 10}},
+                "systems": {name: {"backend": "corruption"} for name in "ab"},
+                "replicas": {"seeds": 3},
+                "tests": {"methods": [{"name": "clark", "strata": "none"}]},
+                "studies": {"replication": {"sizes": [1], "methods": ["clark"]}},
+            }
+        ),
+        tmp_path,
+    )
+    stage = experiment.stage("kernels")
+    assert stage.methods == [{"name": "clark", "strata": "none"}, {"name": "clark"}]
+    assert main(["job", "kernels", "--settings", stage.json]) == 0

@@ -2,7 +2,7 @@
 
 After every hit: no file has its final name and another content than in an undisturbed run; no
 process of the run is left; nothing is written any more. And in the end, after `--unlock` and
-`--rerun-incomplete` (what `make resume` does), the bytes of the undisturbed run.
+`--rerun-incomplete` (what `replitune run` does), the bytes of the undisturbed run.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from typing import Any
 import psutil
 import yaml
 
+import warm
 from support import ROOT
 
 EXPERIMENT = {
@@ -123,10 +125,12 @@ class Faults:
     def results(self) -> Path:
         return self.folder / "results" / "f"
 
-    def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: str, cores: int = 2, program: str = str(Path(sys.executable).parent / "snakemake")
+    ) -> subprocess.Popen[bytes]:
         """Snakemake in a session of its own, as in a terminal."""
         (self.folder / "x.yaml").write_text(yaml.safe_dump(self.experiment, sort_keys=False))
-        command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
+        command = [program, "--cores", str(cores)]
         command += ["--snakefile", str(ROOT / "workflow/Snakefile"), "--configfile", "x.yaml"]
         with open(self.folder / "out.txt", "wb") as out:
             return subprocess.Popen(
@@ -149,7 +153,8 @@ class Faults:
             raise AssertionError("the run hangs: " + self.said()[-2000:]) from None
 
     def run(self, *arguments: str, cores: int = 2) -> int:
-        return self.end(self.start(*arguments, cores=cores))
+        """A run that nobody hits."""
+        return self.end(self.start(*arguments, cores=cores, program=warm.program("snakemake")))
 
     def said(self) -> str:
         return (self.folder / "out.txt").read_text(errors="replace")
@@ -158,7 +163,7 @@ class Faults:
         assert self.run("--unlock") == 0, self.said()
 
     def resume(self) -> None:
-        """As `make resume` once there is no lock; ends in the bytes of the undisturbed run."""
+        """As `replitune run` once there is no lock; ends in the bytes of the undisturbed run."""
         self.touch_what_is_from_the_future()
         assert self.run("--rerun-incomplete") == 0, self.said()[-3000:]
         assert contents(self.results) == self.expected
@@ -208,7 +213,7 @@ class Faults:
                     seen.add(pid)
                     deadline = time.monotonic() + PATIENCE
                     yield pid, stage
-            time.sleep(0.005)
+            time.sleep(0.02)
 
     def seconds(self, stage: str) -> float:
         """How long a job of this stage takes, by the undisturbed run, and a little more."""
@@ -256,17 +261,38 @@ class Faults:
         return True
 
 
-def undisturbed(folder: Path) -> Path:
-    """A run without faults, with the seconds that its jobs took."""
+COMMAND = ("run", "x.yaml", "--cores", "2", "--plain")
+"""Of `replitune`."""
+FLUSHES = "flushes"
+"""A file beside the results of the undisturbed run: what it flushed, where that could be seen."""
+
+
+def preloaded(folder: Path, flushes: Path) -> dict[str, str]:
+    """Variables for a run of which every flush is written down, by a library that is built in a
+    folder; none where that cannot be."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        return {}
+    library, source = folder / "flushes.so", Path(__file__).with_name("flushes.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library), "FLUSHES": str(flushes)}
+
+
+def undisturbed(folder: Path) -> None:
+    """Make a run without faults, with the seconds that its jobs took."""
     run = Faults(folder)
-    assert run.run() == 0, run.said()[-3000:]
+    (folder / "x.yaml").write_text(yaml.safe_dump(run.experiment, sort_keys=False))
+    command = [str(Path(sys.executable).parent / "replitune"), *COMMAND]
+    with tempfile.TemporaryDirectory() as place:
+        environment = os.environ | preloaded(Path(place), folder / FLUSHES)
+        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     seconds: dict[str, float] = {}
     for path in (run.results / "benchmarks").rglob("*.tsv"):
         stage = path.relative_to(run.results / "benchmarks").parts[0]
         header, row = (line.split("\t") for line in path.read_text().splitlines())
         seconds[stage] = max(seconds.get(stage, 0.0), float(row[header.index("s")]))
     (folder / "seconds.json").write_text(json.dumps(seconds))
-    return folder
 
 
 def copied(source: Path, folder: Path) -> Faults:

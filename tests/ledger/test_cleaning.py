@@ -37,7 +37,7 @@ class Results:
         self.folder.mkdir()
         write_run(experiment, [], 1)
         run = json.loads((self.folder / NAME).read_text())
-        (self.folder / NAME).write_text(json.dumps({**run, "mark": "it is over"}))
+        (self.folder / NAME).write_text(json.dumps({**run, "process": [*run["process"][:2], "it is over"]}))
         for system in ("a", "b", "old"):
             name = f"stats/t/bleu/{system}.parquet"
             self.made(name, f"score/t/bleu/{system}", f"statistics of {system}")
@@ -199,13 +199,12 @@ def test_while_something_is_at_work_nothing_is_removed(results: Results):
 
 
 def test_a_run_that_goes_on_or_that_nobody_knows_of_is_waited_for(results: Results):
-    experiment = cleaning.experiment_in(results.folder)
-    assert experiment is not None
+    experiment = cleaning.require_experiment(results.folder)
     write_run(experiment, [], 1)  # this process
     with pytest.raises(ReplituneError, match="Snakemake is at work"):
         remove(leftovers(results.folder))
     run = json.loads((results.folder / NAME).read_text())
-    (results.folder / NAME).write_text(json.dumps({**run, "host": "node17"}))
+    (results.folder / NAME).write_text(json.dumps({**run, "process": ["node17", 1, "x"]}))
     with pytest.raises(ReplituneError, match="started on node17"):
         remove(leftovers(results.folder))
     results.write("manifest.json")  # which is made last

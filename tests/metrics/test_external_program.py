@@ -20,9 +20,8 @@ import replitune as r
 from replitune.errors import ReplituneError
 from replitune.metrics.external_program import PROGRAM
 from replitune.metrics.registry import get_metric
-from replitune.statistics.outputs import Outputs
 from replitune.statistics.scoring import score_outputs
-from support import Ran
+from support import Ran, outputs_of
 
 SCORER = """
 import sys
@@ -70,7 +69,7 @@ def asked(folder: Path) -> list[str]:
 
 def score(metric, hyps: list[list[str]]) -> np.ndarray:
     prepared = metric.prepare_texts([REFS], SOURCE)
-    return score_outputs(metric, Outputs.from_replicas(hyps), prepared)[0]
+    return score_outputs(metric, outputs_of(hyps), prepared)[0]
 
 
 def test_each_distinct_text_is_scored_once_and_kept(tmp_path: Path, metric):

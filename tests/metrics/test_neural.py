@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from replitune.metrics.registry import get_metric
-from replitune.statistics.outputs import Outputs
 from replitune.statistics.scoring import score_outputs
+from support import outputs_of
 
 pytestmark = pytest.mark.nmt
 pytest.importorskip("pymarian")
@@ -107,7 +107,7 @@ def test_scores_are_those_of_pymarians_evaluator(
     word = f"comet:model={model}/m.npz,vocab={model}/v.spm,like=comet-qe,batch=10"
     metric = get_metric(word)
     prepared = metric.prepare_texts([source], source)
-    found, distinct = score_outputs(metric, Outputs.from_replicas(outputs), prepared)
+    found, distinct = score_outputs(metric, outputs_of(outputs), prepared)
     assert distinct == 24
     texts = "\n".join(f"{s}\t{h}" for hyps in outputs for s, h in zip(source, hyps, strict=True))
     (tmp_path / "texts").write_text(texts + "\n")
@@ -125,4 +125,4 @@ def test_scores_are_those_of_pymarians_evaluator(
     np.testing.assert_allclose(found[..., 0], expected, atol=2e-6)
     again = get_metric(word)  # nothing is left to do, not even a program
     monkeypatch.setenv("REPLITUNE_PYMARIAN_EVAL", "false")
-    np.testing.assert_array_equal(score_outputs(again, Outputs.from_replicas(outputs), prepared)[0], found)
+    np.testing.assert_array_equal(score_outputs(again, outputs_of(outputs), prepared)[0], found)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from replitune.cli.main import main
 from replitune.replicas import Replica, counts_of
 from replitune.significance.registry import TESTS
+from support import Ran
 
 SEGMENTS = 24
 WORDS = [
@@ -34,6 +36,11 @@ WORDS = [
     "day",
     "long",
 ]
+
+
+def call(*arguments: object) -> Ran:
+    """`replitune` in this process, where no test captures what it prints."""
+    return Ran(main([str(argument) for argument in arguments]), "", "")
 
 
 def references() -> list[str]:

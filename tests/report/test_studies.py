@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from replitune.cli.main import main
 from replitune.meta.agreement import clopper_pearson
 from replitune.meta.rows import MetaRow
 from replitune.report import tables_tests
@@ -25,7 +24,7 @@ from replitune.results.rows import read_rows
 from replitune.significance.studies.calibrate import CalibrationRow, wilson
 from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
-from report.report_models import finished_experiment, studied, write_report
+from report.report_models import call, finished_experiment, studied, write_report
 from support import Ran
 
 SYSTEMS = {name: [f"mert-{k:03d}" for k in (1, 2, 3, 4)] for name in ("a", "b", "c")}
@@ -50,14 +49,10 @@ def material(cell: Result) -> Material:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, Any]]:
     """A folder, its page and the settings of its report; not to be changed by a test."""
-
-    def run(*arguments: object) -> Ran:
-        return Ran(main([str(argument) for argument in arguments]), "", "")
-
     folder = tmp_path_factory.mktemp("studied")
-    settings = finished_experiment(run, folder, SYSTEMS, metrics=["bleu", "chrf"], methods=METHODS)
-    studied(run, folder, settings)
-    return folder, write_report(run, folder, settings), settings
+    settings = finished_experiment(call, folder, SYSTEMS, metrics=["bleu", "chrf"], methods=METHODS)
+    studied(call, folder, settings)
+    return folder, write_report(call, folder, settings), settings
 
 
 def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[str, Any]]):

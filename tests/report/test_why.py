@@ -20,11 +20,10 @@ from replitune.report.page_numbers import packed, segment_scores
 from replitune.report.segment_browser import Output, Runs, Segments, page_data
 from replitune.report.why import explain
 from replitune.report.words import Moments, compare_words, half_width, words_of
-from replitune.statistics.outputs import Outputs
 from replitune.statistics.store import SegmentStatistics
 from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
 from significance.crossed_models import mean_statistics, system
-from support import Ran
+from support import Ran, outputs_of
 
 
 def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) -> list[int]:
@@ -45,9 +44,7 @@ def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) ->
 def test_words_are_counted_as_by_hand_in_every_run():
     streams = [references(), [f"{line} day" for line in references()]]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
-    found = compare_words(
-        streams, {name: Outputs.from_replicas(lines).every() for name, lines in runs.items()}
-    )
+    found = compare_words(streams, {name: outputs_of(lines).every() for name, lines in runs.items()})
     assert len(found.grams) > 100
     assert {len(gram.split()) for gram in found.grams} == {1, 2, 3}
     for name, lines in runs.items():
@@ -67,7 +64,7 @@ def test_words_are_counted_as_by_hand_in_every_run():
 
 def test_rare_words_are_those_of_the_training_text():
     train = ["the cat", "the dog", "the sea"]
-    lines = Outputs.from_replicas([["the cat ran"], ["the dog ran"]]).every()
+    lines = outputs_of([["the cat ran"], ["the dog ran"]]).every()
     found = compare_words([["the cat ran"]], {"a": lines}, train)
     assert found.counted_in == "the training text"
     assert dict(zip(found.classes, found.sizes, strict=True)) == {"not there": 1, "1": 1, "2 to 4": 1}
@@ -174,9 +171,7 @@ def test_intervals_of_groups_and_words_are_welchs():
 def test_words_that_changed_are_told_by_how_much_and_how_surely():
     streams = [references()]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
-    words = compare_words(
-        streams, {name: Outputs.from_replicas(lines).every() for name, lines in runs.items()}
-    )
+    words = compare_words(streams, {name: outputs_of(lines).every() for name, lines in runs.items()})
     half = half_width(words.right["a"], words.right["b"], 0.05)
     assert half is not None
     delta = words.right["b"].mean - words.right["a"].mean
@@ -191,7 +186,7 @@ def test_words_that_changed_are_told_by_how_much_and_how_surely():
 def test_of_the_segments_that_differ_most_the_page_has_all_runs():
     n, texts = 200, [["x y"] * 200, ["x z"] * 200, ["x y"] * 200]
     scores = np.tile(np.arange(n, dtype=float), (3, 1))
-    runs = Runs(("run-001", "run-002", "run-003"), Outputs.from_replicas(texts).every(), scores)
+    runs = Runs(("run-001", "run-002", "run-003"), outputs_of(texts).every(), scores)
     outputs = [Output("a", "run-001", texts[0], np.zeros(n)), Output("b", "run-001", texts[0], scores[0])]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs, {"b": runs})
     text, ((_, shown, _),) = page_data([part], 12_000, {})

@@ -15,7 +15,7 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.results.comparing import compare
 from replitune.results.result import Result
-from replitune.results.rows import DETAILS
+from replitune.results.rows import DETAILS, OF_PEOPLE
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import TestSettings
 from replitune.statistics.store import SegmentStatistics
@@ -120,4 +120,4 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path, result: Result):
 
 def test_whatever_a_test_reports_has_a_place_in_the_documented_json():
     schema = json.loads((ROOT / "docs" / "compare.schema.json").read_text())
-    assert DETAILS.keys() <= schema["$defs"]["method"]["properties"].keys()
+    assert DETAILS.keys() | OF_PEOPLE.keys() <= schema["$defs"]["method"]["properties"].keys()

@@ -14,8 +14,8 @@ import pytest
 import sacrebleu
 
 from replitune.metrics.registry import get_metric
-from replitune.statistics.outputs import Outputs
 from replitune.statistics.scoring import score_outputs
+from support import outputs_of
 
 
 def texts(segments: int) -> tuple[list[str], list[str]]:
@@ -66,7 +66,7 @@ def test_replicas_that_agree_are_scored_once():
     hyps, refs = texts(100)
     metric = get_metric("chrf")
     prepared = metric.prepare([refs])
-    one, many = Outputs.from_replicas([hyps]), Outputs.from_replicas([hyps] * 20)
+    one, many = outputs_of([hyps]), outputs_of([hyps] * 20)
     assert score_outputs(metric, many, prepared)[1] == score_outputs(metric, one, prepared)[1]
     once = calls(lambda: score_outputs(metric, one, prepared))
     assert calls(lambda: score_outputs(metric, many, prepared)) < once + 10 * 20

@@ -10,15 +10,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from replitune.errors import ReplituneError
 from replitune.running import locks
+from replitune.running.processes import Process
 
 OTHER = """
 import sys
 from replitune.running import locks
+from replitune.running.processes import Process
 with locks.only_one(sys.argv[1]):
     print("has it", flush=True)
     sys.stdin.read()
@@ -53,6 +54,7 @@ HOLDER = """
 import errno, fcntl, sys
 from pathlib import Path
 from replitune.running import locks
+from replitune.running.processes import Process
 if sys.argv[2] != "with":
     def refuse(*_):
         raise OSError(int(sys.argv[2]), "no locks")
@@ -106,7 +108,7 @@ def test_the_owner_on_another_machine_lives_while_it_gives_signs(
     """Also where the kernel knows of this machine's locks alone."""
     monkeypatch.setattr(locks, "SILENCE", 2.0)
     path = tmp_path / "lock"
-    path.write_bytes(msgspec.json.encode(locks.Owner("elsewhere 1", 1, "x")))
+    path.write_bytes(Process("elsewhere 1", 1, "x").written)
     done = threading.Event()
     with open(path, "ab") as handle:
         monkeypatch.setattr(locks, "BEAT", 0.2)
@@ -120,7 +122,39 @@ def test_the_owner_on_another_machine_lives_while_it_gives_signs(
     with locks.held(path, "taken"):
         owner = locks.owner_of(path)
         assert owner is not None
-        assert owner.is_here
+        assert owner.is_running
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 600, b'["h'], ids=len)
+def test_what_a_loss_of_power_leaves_of_a_lock_holds_up_nobody_for_ever(
+    tmp_path: Path, left: bytes, without: int | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(locks, "SILENCE", 0.1)
+    path = tmp_path / "lock"
+    path.write_bytes(left)
+    assert not locks.is_held(path)
+    assert locks.is_abandoned(path) is (left != b""), "then Snakemake's lock is given back, too"
+    with locks.held(path, "taken"):
+        owner = locks.owner_of(path)
+        assert owner is not None
+        assert owner.number == os.getpid()
+
+
+def test_an_owner_whose_name_is_damaged_lives_while_it_gives_signs(
+    tmp_path: Path, without: int | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(locks, "BEAT", 0.1)
+    path = tmp_path / "lock"
+    path.write_bytes(b"[")
+    done = threading.Event()
+    with open(path, "ab") as handle:
+        beating = threading.Thread(target=locks._beat, args=(handle.fileno(), done))
+        beating.start()
+        with pytest.raises(ReplituneError, match="taken"):
+            locks.held(path, "taken").__enter__()
+        assert not locks.is_abandoned(path)
+        done.set()
+        beating.join()
 
 
 def test_a_lock_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

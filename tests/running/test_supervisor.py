@@ -12,6 +12,7 @@ import pytest
 
 from replitune.errors import ReplicaError, ReplituneError
 from replitune.running import supervisor
+from replitune.running.processes import Process, machine, mark_of
 from replitune.running.supervisor import Program, run, run_shell
 
 
@@ -159,7 +160,8 @@ def _runs(pid: int) -> bool:
 # a run that starts a job, which writes a file as soon as it may
 RUN = """
 import os, subprocess, sys, time
-os.environ["REPLITUNE_RUN"] = str(os.getpid())
+from replitune.running.processes import Process
+os.environ["REPLITUNE_RUN"] = Process.this().written.decode()
 subprocess.Popen([sys.executable, "-c", sys.argv[1], *sys.argv[2:]])
 time.sleep(60)
 """
@@ -198,8 +200,21 @@ def test_a_job_whose_run_was_killed_writes_nothing(tmp_path: Path, period: float
     assert not (tmp_path / "result").exists()
 
 
+def test_a_job_whose_run_was_killed_before_it_could_look_writes_nothing(tmp_path: Path):
+    """A process is slow to start where many do: by then nobody is its ancestor any more."""
+    with subprocess.Popen(["sleep", "60"]) as run:
+        named = Process(machine(), run.pid, mark_of(run.pid) or "").written.decode()
+        run.kill()
+    (tmp_path / "go").touch()
+    environment = {**os.environ, supervisor.RUN: named}
+    command = [sys.executable, "-c", JOB, str(tmp_path), "60"]
+    assert subprocess.run(command, env=environment).returncode == 143
+    assert not (tmp_path / "result").exists()
+
+
 def test_who_was_started_by_hand_has_no_run_to_look_for(monkeypatch: pytest.MonkeyPatch):
-    for value in ("", "1", str(os.getpid()), "999999999", "x"):
+    elsewhere = Process("another machine", os.getpid(), "x").written.decode()
+    for value in ("", "1", str(os.getpid()), "x", elsewhere):
         monkeypatch.setenv(supervisor.RUN, value)
         supervisor.watch()
         assert not supervisor.orphaned()

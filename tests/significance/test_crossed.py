@@ -389,3 +389,30 @@ def test_unknown_options_are_errors(option, value):
     rng = np.random.default_rng(39)
     with pytest.raises(ReplituneError, match=option):
         crossed(comparison(two_way(rng, 3, 50), two_way(rng, 3, 50)), **{option: value})
+
+
+# -- samples of runs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_samples_of_a_prompt_are_one_run_with_their_mean_score(paired: bool):
+    rng = np.random.default_rng(8)
+    prompts, samples, N = 4, 3, 80
+    x = rng.normal(size=(2, prompts, samples, N)) + rng.normal(size=(2, prompts, 1, 1))
+    groups = [f"prompt{k:03d}" for k in range(1, prompts + 1) for _ in range(samples)]
+    order = rng.permutation(prompts * samples)  # as they may come
+    both = comparison(
+        x[0].reshape(-1, N)[order],
+        x[1].reshape(-1, N)[order],
+        groups_a=[groups[i] for i in order],
+        groups_b=[groups[i] for i in order],
+    )
+    nested = crossed(both, design="nested", paired=paired)
+    means = comparison(x[0].mean(axis=1), x[1].mean(axis=1))
+    runs = crossed(means, paired=paired)
+    assert (nested.n_a, nested.n_b) == (prompts, prompts)
+    assert nested.generalises_to == "new segments and new prompts"
+    for key in ("delta", "p", "se", "df", "ci_low", "ci_high"):
+        assert getattr(nested, key) == pytest.approx(getattr(runs, key), rel=1e-9)
+    with pytest.raises(ReplituneError, match="noise_ratio"):
+        crossed(both, design="nested", noise_ratio=3.0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +19,19 @@ from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
 from replitune.significance.critical import critical_values, net_parts
 from replitune.significance.studies.pilot import Pilot, VarianceModel, fit, pilot
-from replitune.significance.studies.planned import FEW_NODES, MANY_SEGMENTS, Plan, Planned, t_quantiles
+from replitune.significance.studies.planned import (
+    FEW_NODES,
+    MANY_SEGMENTS,
+    Plan,
+    Planned,
+    PlannedInFamily,
+    t_quantiles,
+)
 from replitune.significance.studies.power import (
     PowerRow,
     design,
     extreme,
+    family_sentence,
     limits,
     needed,
     plans,
@@ -424,3 +434,26 @@ def test_nothing_varies():
     assert made.same(0.1) == 1.0
     (row, *_) = curve(found, [Plan(3, 3, 20)], asked=1.0)
     assert row.needed == 2
+
+
+# -- families ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("systems", "n", "ratio"), [(2, 3, 10.0), (3, 3, 1.0), (5, 5, 1.0), (5, 3, 10.0)])
+def test_power_of_a_family_with_a_bound_is_that_of_the_gate(systems, n, ratio):
+    """benchmarks/calibration/noise_ratio.csv: 20,000 simulated families, a pair 3 standard errors apart."""
+    path = Path(__file__).parents[2] / "benchmarks" / "calibration" / "noise_ratio.csv"
+    cell = {"kind": "power", "systems": str(systems), "n": str(n), "ratio": str(ratio)}
+    with path.open(newline="") as file:
+        (row,) = (r for r in csv.DictReader(file) if cell.items() <= r.items())
+    family = tuple(combinations(range(systems), 2))
+    planned = PlannedInFamily(model((ratio * n / 1000,) * 2, 1.0, (0.0, 0.0)), n, 500, 3.0, family)
+    assert planned.power(3 * planned.se) == pytest.approx(float(row["found 0.05"]), abs=0.012)
+
+
+def test_advice_of_a_family_names_the_bound_beside_bonferroni():
+    known = random_pilot(6, 3, 200)
+    text = family_sentence(known, [3, 5], ((0, 1), (0, 2), (1, 2)))
+    assert text.startswith("of 3 pairs, p adjusted, `crossed: {noise_ratio: 3}`, asked for before looking")
+    bounds = [Planned(known.model, Plan(n, n, 200), alpha=0.05 / 3).detectable() for n in (3, 5)]
+    assert all(f"({bound:.2g})" in text for bound in bounds)

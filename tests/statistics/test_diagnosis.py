@@ -10,6 +10,7 @@ import pytest
 from replitune.running.files import read_lines, sha256_lines
 from replitune.statistics.diagnosis import SAMPLE, diagnose, find_copies, unmatched_words
 from replitune.statistics.outputs import Outputs
+from support import outputs_of
 
 TEXT = [f"The {noun} saw {n} birds, and it slept." for n, noun in enumerate(["cat", "dog", "ox"] * 20)]
 
@@ -19,7 +20,7 @@ def tokenise(line):
 
 
 def warnings(hyps, refs):
-    return diagnose("sys", Outputs.from_replicas([hyps]), [refs], words=0)
+    return diagnose("sys", outputs_of([hyps]), [refs], words=0)
 
 
 def test_good_outputs_have_no_warning():
@@ -60,18 +61,18 @@ def test_marks_of_tokenisers_on_one_side(mark):
 def test_blank_lines_at_the_end_of_any_replica():
     cut = [*TEXT[:-2], "", " "]
     other = [line + " x" for line in TEXT]
-    (said, *more) = diagnose("sys", Outputs.from_replicas([TEXT, cut, other]), [TEXT], words=0)
+    (said, *more) = diagnose("sys", outputs_of([TEXT, cut, other]), [TEXT], words=0)
     assert said.startswith("sys: blank lines at the end of replica 2")
     assert more == ["sys: up to 1 of 60 outputs are empty in replica 2"]
-    assert diagnose("sys", Outputs.from_replicas([cut]), [cut], words=0) == []
+    assert diagnose("sys", outputs_of([cut]), [cut], words=0) == []
 
 
 def test_many_empty_outputs():
     holes = [line if i % 10 else "" for i, line in enumerate(TEXT)]
     more = [*holes[:-1], "x"]
-    (said,) = diagnose("sys", Outputs.from_replicas([TEXT, holes, more]), [TEXT], words=0)
+    (said,) = diagnose("sys", outputs_of([TEXT, holes, more]), [TEXT], words=0)
     assert said == "sys: up to 6 of 60 outputs are empty in 2 replicas (2, 3)"
-    assert diagnose("sys", Outputs.from_replicas([holes]), [holes], words=0) == []
+    assert diagnose("sys", outputs_of([holes]), [holes], words=0) == []
 
 
 def test_unmatched_words_by_hand():
@@ -80,7 +81,7 @@ def test_unmatched_words_by_hand():
     unmatched, nowhere = unmatched_words(hyps, refs)
     assert unmatched == [("b", 2), ("schnee", 1)]
     assert nowhere == [("schnee", 1)]
-    assert diagnose("sys", Outputs.from_replicas([hyps]), refs, words=1) == [
+    assert diagnose("sys", outputs_of([hyps]), refs, words=1) == [
         "sys: most frequent unmatched words in 4 segments: b (2); in no reference at all: schnee (1)"
     ]
 
@@ -88,7 +89,7 @@ def test_unmatched_words_by_hand():
 def test_large_test_sets_are_sampled_over_their_whole_length():
     n = 10 * SAMPLE
     refs = ["a b"] * n
-    (said,) = diagnose("sys", Outputs.from_replicas([["a b"] * (n // 2) + ["a c"] * (n // 2)]), [refs])
+    (said,) = diagnose("sys", outputs_of([["a b"] * (n // 2) + ["a c"] * (n // 2)]), [refs])
     assert said == (
         f"sys: most frequent unmatched words in {SAMPLE} segments: c ({SAMPLE // 2}); "
         f"in no reference at all: c ({SAMPLE // 2})"
@@ -97,13 +98,13 @@ def test_large_test_sets_are_sampled_over_their_whole_length():
 
 def test_nothing_to_look_at_is_no_mistake():
     assert diagnose("sys", Outputs(1), [["a"]]) == []
-    assert diagnose("sys", Outputs.from_replicas([[]]), [[]]) == []
+    assert diagnose("sys", outputs_of([[]]), [[]]) == []
 
 
 def test_identical_replicas_of_a_system_are_named():
     other = [line + " x" for line in TEXT]
     replicas = [TEXT, other, TEXT]
-    assert diagnose("sys", Outputs.from_replicas(replicas), [TEXT], words=0) == [
+    assert diagnose("sys", outputs_of(replicas), [TEXT], words=0) == [
         "sys: the outputs of 2 replicas (1, 3) are identical: is one file given twice?"
     ]
 

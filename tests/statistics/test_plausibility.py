@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from replitune.statistics.outputs import Outputs
 from replitune.statistics.plausibility import Plausibility
+from support import outputs_of
 
 NOUNS = ["man", "woman", "dog", "street", "ball", "water", "shirt", "group", "child", "bicycle", "market"]
 VERBS = ["walks", "stands", "sits", "plays", "runs", "looks", "holds", "eats", "rides", "jumps"]
@@ -40,10 +40,7 @@ SOURCE = [line[::-1] for line in REFERENCE]
 
 
 def codes(*runs: list[str]) -> list[str]:
-    return [
-        doubt.code
-        for doubt in Plausibility([REFERENCE], SOURCE).doubts("sys", Outputs.from_replicas([*runs]))
-    ]
+    return [doubt.code for doubt in Plausibility([REFERENCE], SOURCE).doubts("sys", outputs_of([*runs]))]
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
@@ -74,21 +71,21 @@ def test_mixed_up(lines, code):
 def test_runs_are_named():
     plausible = Plausibility([REFERENCE])
     shifted = GOOD[1:] + GOOD[:1]
-    (doubt,) = plausible.doubts("sys", Outputs.from_replicas([GOOD, shifted, shifted]))
+    (doubt,) = plausible.doubts("sys", outputs_of([GOOD, shifted, shifted]))
     assert doubt.system == "sys"
     assert doubt.text.startswith("sys, run 2, 3: outputs resemble the references of neighbouring lines")
 
 
 def test_few_segments_can_look_like_anything():
     few = Plausibility([REFERENCE[:20]])
-    assert few.doubts("sys", Outputs.from_replicas([made_up(20, 3)])) == []
+    assert few.doubts("sys", outputs_of([made_up(20, 3)])) == []
 
 
 def test_a_script_without_spaces():
     lines = ["".join(chr(0x4E00 + ord(c) % 97 * 7) for c in line) for line in REFERENCE]
     chinese = Plausibility([lines])
-    assert chinese.doubts("sys", Outputs.from_replicas([[line[:-2] for line in lines]])) == []
-    (doubt,) = chinese.doubts("sys", Outputs.from_replicas([REFERENCE]))
+    assert chinese.doubts("sys", outputs_of([[line[:-2] for line in lines]])) == []
+    (doubt,) = chinese.doubts("sys", outputs_of([REFERENCE]))
     assert doubt.code == "other-language"
 
 
@@ -101,6 +98,6 @@ def test_real_neural_outputs_of_a_low_resource_pair():
 
     plausible = Plausibility([lines("reference.en.gz")], lines("source.ne.gz"))
     outputs = lines("baseline.seed-12.gz")
-    assert plausible.doubts("baseline", Outputs.from_replicas([outputs])) == []
-    (doubt,) = plausible.doubts("baseline", Outputs.from_replicas([outputs[1:] + outputs[:1]]))
+    assert plausible.doubts("baseline", outputs_of([outputs])) == []
+    (doubt,) = plausible.doubts("baseline", outputs_of([outputs[1:] + outputs[:1]]))
     assert doubt.code == "shifted"

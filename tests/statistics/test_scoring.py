@@ -19,6 +19,7 @@ from replitune.running.files import sha256_lines, write_lines
 from replitune.statistics.outputs import Outputs, read_outputs
 from replitune.statistics.scoring import Scorer, references_sha256, score_outputs
 from replitune.statistics.store import write_store
+from support import outputs_of
 
 
 class Counting(Metric):
@@ -55,7 +56,7 @@ REPLICAS = st.integers(1, 4).flatmap(
 @given(REPLICAS)
 def test_each_distinct_pair_is_scored_once_and_every_cell_is_right(replicas):
     metric = Counting()
-    outputs = Outputs.from_replicas(replicas)
+    outputs = outputs_of(replicas)
     statistics, computed = score_outputs(metric, outputs, None)
     pairs = {(i, line) for lines in replicas for i, line in enumerate(lines)}
     assert sorted(metric.shown) == sorted(pairs)
@@ -76,7 +77,7 @@ def test_bleu_of_a_system_is_bleu_of_each_replica():
     pool = [[" ".join(rng.choice(words, 7)) for _ in range(3)] for _ in range(20)]
     replicas = [[lines[rng.integers(3)] for lines in pool] for _ in range(5)]
     metric = Bleu()
-    statistics, _ = score_outputs(metric, Outputs.from_replicas(replicas), metric.prepare(refs))
+    statistics, _ = score_outputs(metric, outputs_of(replicas), metric.prepare(refs))
     for found, hyps in zip(statistics, replicas, strict=True):
         np.testing.assert_array_equal(found, metric.statistics(hyps, refs))
 
@@ -86,7 +87,7 @@ def test_rows_of_known_replicas_are_taken_over():
     marked = np.array([[7, 7], [8, 8]], dtype=np.int32)
     known = {sha256_lines(replicas[1]): marked}
     metric = Counting()
-    statistics, computed = score_outputs(metric, Outputs.from_replicas(replicas), None, known)
+    statistics, computed = score_outputs(metric, outputs_of(replicas), None, known)
     np.testing.assert_array_equal(statistics[1], marked)
     np.testing.assert_array_equal(statistics[2], [[0, 1], [1, 1]])
     assert computed == 4
@@ -94,7 +95,7 @@ def test_rows_of_known_replicas_are_taken_over():
 
 
 def test_all_replicas_known_means_nothing_is_scored():
-    outputs = Outputs.from_replicas([["a", "b"], ["a", "b"]])
+    outputs = outputs_of([["a", "b"], ["a", "b"]])
     metric = Counting()
     rows = np.ones((2, 2), dtype=np.int32)
     statistics, computed = score_outputs(metric, outputs, None, {outputs.sha256[0]: rows})
@@ -106,11 +107,11 @@ def test_rows_are_taken_over_only_when_scored_in_the_same_way(tmp_path):
     testset, lines = TestSet((["a b", "c"],)), [["a b", "d"]]
     run = replica_ids({"run": 1})
     first = Scorer("bleu", testset, "t")
-    scored = first.score("A", run, Outputs.from_replicas(lines))
+    scored = first.score("A", run, outputs_of(lines))
     write_store(tmp_path / "A.parquet", [scored.system], first.metric, first.metadata([scored]))
 
     def taken_over(metric, testset):
-        outputs = Outputs.from_replicas(lines)
+        outputs = outputs_of(lines)
         return Scorer(metric, testset, "t").score("A", run, outputs, [tmp_path / "A.parquet"])
 
     again = taken_over("bleu", testset)
@@ -137,7 +138,7 @@ def test_where_scores_lie_is_not_published(tmp_path):
 
 def test_blocks_and_progress_change_nothing(monkeypatch):
     monkeypatch.setattr("replitune.statistics.scoring._BLOCK", 3)
-    outputs = Outputs.from_replicas([[f"{i} {i % 3}" for i in range(8)], [str(i) for i in range(8)]])
+    outputs = outputs_of([[f"{i} {i % 3}" for i in range(8)], [str(i) for i in range(8)]])
     told = []
     statistics, _ = score_outputs(Counting(), outputs, None, progress=lambda *at: told.append(at))
     np.testing.assert_array_equal(statistics, score_outputs(Counting(), outputs, None)[0])
@@ -198,7 +199,7 @@ def test_memory_follows_distinct_lines_and_not_replicas(tmp_path):
 def test_scores_from_a_file_with_missing_segments_counted(tmp_path):
     rows = ["system\treplica\tsegment\tscore", "A\trun-001\t0\t0.5", "A\trun-002\t1\t"]
     write_lines(tmp_path / "s.tsv", rows)
-    outputs, runs = Outputs.from_replicas([["x", "y"], ["x", "z"]]), replica_ids({"run": 2})
+    outputs, runs = outputs_of([["x", "y"], ["x", "z"]]), replica_ids({"run": 2})
     testset = TestSet((["a", "b"],))
     scored = Scorer({"name": "external", "file": str(tmp_path / "s.tsv")}, testset, "t").score(
         "A", runs, outputs

@@ -2,23 +2,26 @@
 
 What an experiment contains is tested without Snakemake (`Snakemake.in_process`). Snakemake itself
 is started for what only it does: the order of jobs, locks, interruptions, what is run again,
-resources, checkpoints, modules.
+resources, checkpoints, modules; by a process that has imported it before (warm.py).
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+import warm
 from support import ROOT, made_once, run_file
 
 TINY = {
@@ -44,6 +47,8 @@ class Snakemake:
 
     folder: Path
     snakefile: Path = ROOT / "workflow" / "Snakefile"
+    cold: bool = False
+    """Every process imports what it needs; otherwise see warm.py."""
 
     def write(self, experiment: dict, name: str = "x.yaml") -> Path:
         path = self.folder / name
@@ -51,9 +56,14 @@ class Snakemake:
         return path
 
     def start(
-        self, *arguments: str, cores: int = 2, configfile: str | None = "x.yaml"
+        self,
+        *arguments: str,
+        cores: int = 2,
+        configfile: str | None = "x.yaml",
+        program: str = str(Path(sys.executable).parent / "snakemake"),
     ) -> subprocess.Popen[str]:
-        command = [str(Path(sys.executable).parent / "snakemake"), "--cores", str(cores)]
+        """A process of its own, which may be sent signals, or killed."""
+        command = [program, "--cores", str(cores)]
         command += ["--snakefile", str(self.snakefile), "--directory", str(self.folder)]
         if configfile is not None:
             command += ["--configfile", str(self.folder / configfile)]
@@ -67,7 +77,8 @@ class Snakemake:
         )
 
     def __call__(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments, **options)
+        program = {} if self.cold else {"program": warm.program("snakemake")}
+        process = self.start(*arguments, **program, **options)
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -80,6 +91,13 @@ class Snakemake:
         """Number of jobs by rule that a dry run plans."""
         ran = self.run("--dry-run", *arguments, **options)
         return count_jobs(ran.stdout + ran.stderr)
+
+    @classmethod
+    def made_once(
+        cls, factory: pytest.TempPathFactory, name: str, make: Callable[[Snakemake], object]
+    ) -> Snakemake:
+        """A folder that is filled once in a session. Not to be changed by a test."""
+        return cls(made_once(factory, name, lambda folder: make(cls(folder))))
 
     def in_process(self, experiment: dict, **overrides: object) -> Snakemake:
         """The folder with what a run makes, made without Snakemake."""
@@ -110,12 +128,19 @@ def snakemake(tmp_path: Path) -> Snakemake:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """The tiny experiment, run from scratch on two cores. Not to be changed by a test."""
 
-    def make(folder: Path) -> None:
-        runner = Snakemake(folder)
+    def make(runner: Snakemake) -> None:
         runner.write(TINY)
-        (folder / "printed.txt").write_text(runner.run().stderr)
+        printed = replace(runner, cold=True).run().stderr
+        (runner.folder / "printed.txt").write_text(printed)
 
-    return Snakemake(made_once(tmp_path_factory, "finished", make))
+    return Snakemake.made_once(tmp_path_factory, "finished", make)
+
+
+def mark_incomplete(folder: Path, name: str) -> None:
+    """As `kill -9` of Snakemake leaves it, after the job has made a file and before this is noted."""
+    marks = folder / ".snakemake" / "incomplete"
+    marks.mkdir(exist_ok=True)
+    (marks / base64.urlsafe_b64encode(name.encode()).decode()).write_text("")
 
 
 def same_bytes(folder: Path) -> dict[str, str]:

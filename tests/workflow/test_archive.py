@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from replitune.cli.main import main
+from support import made_once
 
 from .conftest import Snakemake, manifest
 
@@ -25,10 +26,16 @@ SEGMENTS = 24
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
+    folder = made_once(tmp_path_factory, "archived", make_original)
+    return Snakemake(folder / "made here")
+
+
+def make_original(folder: Path) -> None:
     """Given outputs of two tuners, with documents, sources, two references, a dev set, a file of
     scores, and names that only this machine has. Not to be changed by a test."""
-    runner = Snakemake(tmp_path_factory.mktemp("made here"))
-    corpora = tmp_path_factory.mktemp("corpora of mine")
+    runner, corpora = Snakemake(folder / "made here"), folder / "corpora of mine"
+    runner.folder.mkdir()
+    corpora.mkdir()
     rng = random.Random(1)
     words = ["the", "cat", "sat", "on", "a", "mat", "<b>", "&", "über"]
 
@@ -60,7 +67,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     (corpora / "scores").mkdir()
     (corpora / "scores" / "comet.tsv").write_text("".join(f"{row}\n" for row in rows))
     absolute = str(corpora / text("dev.ref"))
-    return runner.in_process(
+    runner.in_process(
         {
             "experiment": "given",
             "corpora": str(corpora),
@@ -96,8 +103,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
 
 
 def corpora_of(original: Snakemake) -> str:
-    (folder,) = original.folder.parent.glob("corpora of mine0")
-    return str(folder)
+    return str(original.folder.with_name("corpora of mine"))
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,12 @@ def give_outputs(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """The experiment's results. Not to be changed by a test."""
-    runner = Snakemake(tmp_path_factory.mktemp("mixed"))
-    give_outputs(runner.folder)
-    return runner.in_process(MIXED)
+
+    def make(runner: Snakemake) -> None:
+        give_outputs(runner.folder)
+        runner.in_process(MIXED)
+
+    return Snakemake.made_once(tmp_path_factory, "mixed", make)
 
 
 def test_each_system_has_the_replicas_and_files_of_its_backend(mixed: Snakemake):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import os
 import shutil
@@ -10,7 +9,6 @@ import subprocess
 import time
 from pathlib import Path
 
-import msgspec
 import psutil
 import pytest
 
@@ -18,10 +16,9 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import resolve
 from replitune.ledger.runs import read_run
-from replitune.running.locks import Owner
-from replitune.running.processes import machine, mark_of
+from replitune.running.processes import Process, machine, mark_of
 
-from .conftest import TINY, Snakemake, same_bytes
+from .conftest import TINY, Snakemake, mark_incomplete, same_bytes
 
 pytestmark = pytest.mark.workflow
 
@@ -147,14 +144,11 @@ def test_a_run_killed_at_the_end_of_the_kernels_forgets_nothing(snakemake: Snake
     results = snakemake.folder / "results" / "tiny"
     # as `kill -9` leaves it
     dead = subprocess.Popen(["sleep", "100"])
-    owner = Owner(machine(), dead.pid, mark_of(dead.pid) or "")
+    owner = Process(machine(), dead.pid, mark_of(dead.pid) or "")
     dead.kill()
     dead.wait()
-    (results / ".run.lock").write_bytes(msgspec.json.encode(owner))
-    marks = snakemake.folder / ".snakemake" / "incomplete"
-    marks.mkdir(exist_ok=True)
-    name = base64.urlsafe_b64encode(b"results/tiny/.kernels").decode()
-    (marks / name).write_text("")
+    (results / ".run.lock").write_bytes(owner.written)
+    mark_incomplete(snakemake.folder, "results/tiny/.kernels")
     planned = snakemake.planned("--rerun-incomplete")
     assert planned["kernels"] == planned["report"] == planned["manifest"] == 1
 
@@ -180,9 +174,10 @@ def test_sigterm_lets_running_jobs_end(snakemake: Snakemake):
 
 
 def test_without_undocumented_parts_of_snakemake_a_run_is_the_same(
-    finished: Snakemake, snakemake: Snakemake, monkeypatch: pytest.MonkeyPatch
+    finished: Snakemake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("REPLITUNE_WITHOUT_PROBES", "1")
+    snakemake = Snakemake(tmp_path, cold=True)
     snakemake.write(TINY)
     ran = snakemake.run()
     for library in ("numba", "pyarrow", "snakemake"):

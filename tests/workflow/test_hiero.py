@@ -30,7 +30,7 @@ HIERO = {
 @pytest.fixture(scope="module")
 def hiero(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """The experiment's results. Not to be changed by a test."""
-    return Snakemake(tmp_path_factory.mktemp("hiero")).in_process(HIERO)
+    return Snakemake.made_once(tmp_path_factory, "hiero", lambda made: made.in_process(HIERO))
 
 
 def test_both_systems_are_trained_tuned_decoded_and_compared(hiero: Snakemake):

@@ -60,7 +60,11 @@ def prepared(folder: Path) -> Snakemake:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """Not to be changed by a test."""
-    return prepared(tmp_path_factory.mktemp("undisturbed")).in_process(ADAPTIVE)
+
+    def make(runner: Snakemake) -> None:
+        prepared(runner.folder).in_process(ADAPTIVE)
+
+    return Snakemake.made_once(tmp_path_factory, "looks", make)
 
 
 def contents(folder: Path) -> dict[str, str]:

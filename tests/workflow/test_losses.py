@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import warm
 from replitune.ledger.losses import find_losses
 from replitune.running.files import sha256_file
 
@@ -31,7 +31,7 @@ def copy(finished: Snakemake, tmp_path: Path) -> Path:
 
 
 def run(results: Path) -> str:
-    command = [sys.executable, "-m", "replitune", "run", "x.yaml", "--cores", "2", "--plain"]
+    command = [warm.program("replitune"), "run", "x.yaml", "--cores", "2", "--plain"]
     ran = subprocess.run(command, cwd=results.parents[1], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

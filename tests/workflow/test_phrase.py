@@ -32,7 +32,7 @@ PHRASE = {
 @pytest.fixture(scope="module")
 def phrase(tmp_path_factory: pytest.TempPathFactory) -> Snakemake:
     """The experiment's results. Not to be changed by a test."""
-    return Snakemake(tmp_path_factory.mktemp("phrase")).in_process(PHRASE)
+    return Snakemake.made_once(tmp_path_factory, "phrase", lambda made: made.in_process(PHRASE))
 
 
 def test_weights_history_and_decodes_are_there(phrase: Snakemake):

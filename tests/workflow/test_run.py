@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+import warm
 from replitune.workflow.engine import Engine
 from support import Ran
 
-from .conftest import TINY, Snakemake
+from .conftest import TINY, Snakemake, count_jobs, mark_incomplete
 
 pytestmark = pytest.mark.workflow
 
@@ -24,14 +26,19 @@ SLEEP = f"613.{os.getpid()}"
 """Seconds that nothing else sleeps, in other workers neither."""
 
 
+COLD = str(Path(sys.executable).parent / "replitune")
+"""Its jobs take long enough to be seen."""
+
+
 def with_program(decode: str) -> dict:
     return {**TINY, "systems": {"a": TINY["systems"]["a"], "b": {"backend": "command", "decode": decode}}}
 
 
-def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
+def start(folder: Path, experiment: dict, *words: str, program: str = COLD) -> subprocess.Popen[str]:
+    """A process of its own, which may be sent signals, or killed."""
     (folder / "experiment.yaml").write_text(yaml.safe_dump(experiment))
     return subprocess.Popen(
-        [sys.executable, "-m", "replitune", "run", "--cores", "2", *words],
+        [program, "run", "--cores", "2", *words],
         cwd=folder,
         text=True,
         stdout=subprocess.PIPE,
@@ -41,8 +48,8 @@ def start(folder: Path, experiment: dict, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def run(folder: Path, experiment: dict, *words: str) -> Ran:
-    process = start(folder, experiment, *words)
+def run(folder: Path, experiment: dict, *words: str, program: str | None = None) -> Ran:
+    process = start(folder, experiment, *words, program=program or warm.program("replitune"))
     out, err = process.communicate()
     return Ran(process.returncode, out, err)
 
@@ -68,7 +75,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
 
 
 def test_a_run_says_how_far_it_is_and_ends_with_the_report(tmp_path: Path):
-    ran = run(tmp_path, TINY)
+    ran = run(tmp_path, TINY, program=COLD)
     assert ran.code == 0, ran.err
     assert "decode a seed-001 is done in " in ran.out
     assert "of 4 replicas" in ran.out
@@ -139,6 +146,15 @@ def test_a_run_that_is_ended_leaves_no_process_and_goes_on(tmp_path: Path, numbe
     assert not list((tmp_path / ".snakemake").glob("locks/*"))
 
 
+def test_what_was_made_when_its_run_was_killed_is_made_again(finished: Snakemake, tmp_path: Path):
+    """Snakemake by itself would refuse to go on."""
+    shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
+    mark_incomplete(tmp_path, "results/tiny/decodes/t1/a/seed-001.txt")
+    ran = run(tmp_path, TINY, "--", "--dry-run")
+    assert ran.code == 0, ran.err
+    assert count_jobs(ran.out)["decode"] == 1
+
+
 def test_the_lock_of_a_live_snakemake_is_respected(tmp_path: Path):
     """A run was killed, and somebody goes on with Snakemake itself."""
     go = tmp_path / "go"
@@ -151,7 +167,8 @@ def test_the_lock_of_a_live_snakemake_is_respected(tmp_path: Path):
     (tmp_path / "begun").unlink()
     snakemake = Snakemake(tmp_path)
     snakemake.run("--unlock", configfile="experiment.yaml")
-    with snakemake.start("--rerun-incomplete", configfile="experiment.yaml") as alive:
+    options = ["--rerun-incomplete", "--until", "decode"]
+    with snakemake.start(*options, configfile="experiment.yaml") as alive:
         wait_for(lambda: (tmp_path / "begun").exists())
         ran = run(tmp_path, waiting)
         assert (ran.code, "another run is at work" in ran.err) == (2, True), ran.err

@@ -120,15 +120,16 @@ def test_the_verdict_so_far_is_by_the_deciding_test_and_not_final(
     experiment = experiment_in(folder)
     assert experiment is not None
     final = Live(folder).look()["verdict"]
-    assert len(final["lines"]) == 3
+    assert len(final["lines"]) == 5, "the summary, and three pairs"
     write_run(experiment, [f"{folder}/logs/test/{t}/bleu.log" for t in ("t1", "t2")], 1)
     live = Live(folder)
     said = live.look(wait=True)["verdict"]
     assert (said["final"], said["where"], said["lines"]) == (False, "t1, BLEU", final["lines"])
     assert ".05 in up to .17" in said["words"]
     (folder / "stats/t1/bleu/gone.parquet").unlink()
-    (line,) = live.look(wait=True)["verdict"]["lines"]
-    assert "gone" not in line
+    lines = live.look(wait=True)["verdict"]["lines"]
+    assert len(lines) == 2, "of one pair"
+    assert "gone" not in " ".join(lines)
     (folder / "stats/t1/bleu/b.parquet").write_bytes(b"PAR1")
     assert live.look(wait=True)["verdict"] is None, "it is being written"
     (folder / "stats/t1/bleu/b.parquet").unlink()

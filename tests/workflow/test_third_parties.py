@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -167,7 +168,7 @@ def test_mistakes_in_their_settings_are_found_as_in_ours(snakemake, installed: P
     experiment["tests"] = {"methods": ["coin:heads=2"]}
     experiment["systems"] = {"echo": {"backend": "echo", "cutt": 1}}
     snakemake.write(experiment)
-    done = snakemake("--dry-run")
+    done = replace(snakemake, cold=True)("--dry-run")  # with the package on its path
     assert done.returncode == 1
     for hint in ("did you mean `step`", "true or false", "at most 1", "did you mean `cut`"):
         assert hint in done.stderr

@@ -66,7 +66,8 @@ def test_a_wheel_holds_the_whole_workflow_once(wheel: Path):
         for path in (ROOT / top).rglob("*")
         if path.is_file()
     }
-    assert held == {*expected, "Snakefile", "scripts/fetch_multi30k.py"}
+    scripts = {f"scripts/{name}_transformers.py" for name in ("train", "translate")}
+    assert held == {*expected, "Snakefile", "scripts/fetch_multi30k.py", *scripts}
     assert not [name for name in names if name.startswith(("tests", "results"))]
 
 

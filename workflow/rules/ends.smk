@@ -25,8 +25,12 @@ from replitune.probes import snakemake as probe
 from replitune.running import locks
 from replitune.running.failures import last_words
 from replitune.running.files import flush_all
+from replitune.running.processes import Process
 from replitune.workflow.display import words
 from replitune.workflow.events import Listener, failed_logs, forget_earlier
+
+# a job ends when the Snakemake that started it has ended, be it by kill -9
+os.environ.update(REPLITUNE_RUN=Process.this().written.decode())
 
 HEARD = Listener()
 UNTIL_THE_END = ExitStack()
@@ -95,7 +99,7 @@ def working_systems(jobs):
     may be others, and jobs those of another experiment, where this workflow is a module.)
     """
     folders = tuple(
-        f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "decode")
+        f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "ask", "decode")
     )
     systems = {
         job.wildcards.get("system") for job in jobs if job.log.startswith(folders)

@@ -21,3 +21,27 @@ rule test:
         "significance on {wildcards.testset} by {wildcards.metric}"
     shell:
         command("test")
+
+
+# tests/<testset>/human.parquet: people's judgements, sharpened by metrics.
+
+
+rule human:
+    input:
+        unpack(job_inputs("human")),
+        kernels=KERNELS,
+    output:
+        [AT.tests("{testset}", "human", kind) for kind in TESTS],
+    log:
+        **logs("human", "{testset}"),
+    conda:
+        PROGRAMS
+    threads: 1
+    resources:
+        **amounts(mem_mb=2000, runtime=60),
+    params:
+        job=job_settings("human"),
+    message:
+        "people's judgements on {wildcards.testset}, with metrics"
+    shell:
+        command("human")

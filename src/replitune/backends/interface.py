@@ -121,6 +121,8 @@ class DecodeJob(Job):
     """The prepared test set ..."""
     text: Path | None = None
     """... or only its source, one segment a line."""
+    answers: Path | None = None
+    """What `ask` kept of a server's answers."""
     nbest: int | None = None
     nbest_out: Path | None = None
     """Also write so many best translations there, in Moses' format."""
@@ -188,9 +190,10 @@ class Backend:
 
         `train` makes models/<system>/. `tune` makes weights.json and history.parquet of a
         replica, `train_replica` instead a folder for each one. `decode` makes translations.
-        `derive` says how the median replica came to its own. Parts are `train` (parallel text),
-        `dev`, `model` and `tuned` (the replica's weights.json or folder); `source` says that
-        `decode` reads the source side of test sets.
+        `derive` says how the median replica came to its own. `ask` keeps the answers of a server, of
+        which `decode` makes translations. Parts are `train` (parallel text), `dev`, `model`, `tuned`
+        (the replica's weights.json or folder) and `answers`; `source` says that `decode` or `ask`
+        reads the source side of test sets.
         """
         return {"decode": ("source",)}
 
@@ -229,6 +232,10 @@ class Backend:
         """`complain` once for each mistake that single settings cannot show. `experiment` is the whole
         mapping, defaults filled in. Parts that stages read, and replicas, are checked already."""
 
+    def kinds(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Replicas by prefix, of what `replicas:` asks for."""
+        return dict(counts)
+
     def missing(self) -> list[ReplituneError]:
         """Programs, extras and files of the site without which jobs would fail; each error says
         what to install. Asked by `replitune check` and before the first job, not in a dry run."""
@@ -257,6 +264,15 @@ class Backend:
     def train_replica(self, job: ReplicaJob) -> None:
         """Write the folder `job.out`."""
         raise no_stage(self, "train_replica")
+
+    def ask(self, job: ReplicaJob, testset: str, source: Sequence[str]) -> None:
+        """Write the answers to `source` to `job.out`; those that are kept in `job.common` cost
+        nothing."""
+        raise no_stage(self, "ask")
+
+    def remarks(self, answers: Mapping[str, Path]) -> list[str]:
+        """What a reader must know of files of answers, by what they are of."""
+        return []
 
     def decode(self, job: DecodeJob) -> list[str]:
         """One line for each line of the source, or of the references; the number is checked."""

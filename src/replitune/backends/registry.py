@@ -20,6 +20,7 @@ BACKENDS: Registry[type[Backend]] = Registry(
         "command": "replitune.backends.command:Command",
         "moses": "replitune.backends.moses:Moses",
         "marian": "replitune.backends.marian.backend:Marian",
+        "endpoint": "replitune.backends.endpoint.backend:Endpoint",
         "outputs": "replitune.backends.outputs:OutputFiles",
         "scores": "replitune.backends.scores:ScoreFiles",
     },

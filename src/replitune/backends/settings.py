@@ -24,6 +24,12 @@ Subset = Annotated[
 ]
 
 
+SAID = {
+    "sample": "Answers of a language model that are drawn independently: `design: samples`.",
+    "prompt": "Prompts, each a run; with `sample`, so many samples of each prompt.",
+}
+
+
 class Counts(Kind):
     """Numbers of replicas by what they come from, in the order in which they are given; perhaps
     with some settings beside them."""
@@ -33,7 +39,7 @@ class Counts(Kind):
 
     @property
     def keys(self) -> list[str]:
-        return ["seeds", *TUNERS.names]
+        return ["seeds", *TUNERS.names, *SAID]
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -64,6 +70,7 @@ class Counts(Kind):
             "additionalProperties": False,
             "properties": {
                 "seeds": {**number, "description": seeds},
+                **{name: {**number, "description": text} for name, text in SAID.items()},
                 **{n: {**number, "description": f"Tuning runs by `{n}`."} for n in TUNERS.names},
                 **{
                     name: {**json_schema(setting.type, definitions), "description": setting.description}
@@ -85,8 +92,8 @@ class SystemSettings(Settings):
         str,
         about(
             "What makes the system's translations: `phrase`, `hiero`, `marian`, `moses`, "
-            "`command`, `corruption`, `outputs` or `scores`, or a backend that another package "
-            "brings (docs/extend.md)."
+            "`command`, `endpoint`, `corruption`, `outputs` or `scores`, or a backend that another "
+            "package brings (docs/extend.md)."
         ),
     ] = ""
     replicas: Annotated[

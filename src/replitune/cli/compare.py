@@ -32,10 +32,12 @@ from replitune.cli.options import (
     pairs_of,
     safe_name,
     system_files,
+    whole,
 )
 from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
+from replitune.registry import SystemName
 from replitune.report.contents import LATEX_TABLES
 from replitune.running.files import atomic_open
 from replitune.settings import settings_of
@@ -91,6 +93,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--human",
         metavar="FILE",
         help="judgements of people, whose ranking stands beside the metrics' (docs/meta.md)",
+    )
+    parser.add_argument(
+        "--with",
+        nargs="+",
+        default=[],
+        dest="controls",
+        metavar="METRIC",
+        help="with --human: metrics that sharpen the judgements of some segments by their scores of "
+        "all (docs/judging.md)",
+    )
+    parser.add_argument(
+        "--first-segment",
+        type=int,
+        choices=(0, 1),
+        help="number of the first segment in the judgements (default: guessed)",
+    )
+    parser.add_argument(
+        "--judge-next",
+        metavar="FILE",
+        help="write a CSV of outputs to judge: more where the metrics of --with differ more",
+    )
+    parser.add_argument(
+        "--budget",
+        type=whole,
+        metavar="N",
+        help="segments in it (default: what the judgements so far say that the margin needs)",
     )
     parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
@@ -197,6 +225,10 @@ def run(options: argparse.Namespace) -> int:
     from replitune import api
     from replitune.report.terminal import print_comparison
 
+    if options.judge_next and not options.controls:
+        raise ReplituneError("no metrics to choose segments by", fix="name them with --with")
+    if options.controls and not options.human and not options.judge_next:
+        raise ReplituneError("--with is of judgements", fix="give them (--human FILE)")
     if options.html:
         needs("plots", "--html")
     if options.junit and options.fail_unless is None:
@@ -226,6 +258,15 @@ def run(options: argparse.Namespace) -> int:
     for note in report.read_as:
         print(f"note: {note}", file=sys.stderr)
     print_comparison(report.comparison)
+    if options.judge_next is not None:
+        told = report.write_judging_sheet(
+            options.judge_next,
+            options.controls,
+            budget=options.budget,
+            human=options.human,
+            first_segment=options.first_segment,
+        )
+        print(f"\n{told}")
     if record is not None:
         _print_looks(report, record)
     if options.fail_unless is None:
@@ -335,6 +376,8 @@ def _shared(options: argparse.Namespace) -> dict[str, Any]:
         "scope": options.scope,
         "unit": options.unit,
         "human": options.human,
+        "controls": options.controls if options.human else (),
+        "first_segment": options.first_segment,
         **pairs,
         **given_settings(options, ReplicaDesign, "design"),
         **given_settings(options, TestSettings, *SETTINGS),
@@ -346,7 +389,7 @@ def _baseline(words: list[str]) -> tuple[str, list[str]]:
     name, equals, _ = words[0].partition("=")
     if not equals or Path(words[0]).exists() or "/" in name:
         return "baseline", words
-    return safe_name(name, "--baseline"), system_files(words, "--baseline")[1]
+    return safe_name(name, "--baseline", SystemName), system_files(words, "--baseline")[1]
 
 
 def _files(options: argparse.Namespace) -> dict[str, list[str]]:
@@ -357,7 +400,7 @@ def _files(options: argparse.Namespace) -> dict[str, list[str]]:
         files[name] = paths
     for given in options.system:
         name, paths = system_files(given, "--system")
-        safe_name(name, "--system")
+        safe_name(name, "--system", SystemName)
         if name in files:
             raise ReplituneError(
                 f"system {name!r} is given twice", fix="list all runs of a system after one --system NAME="

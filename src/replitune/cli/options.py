@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from replitune.errors import ReplituneError
-from replitune.registry import Name
+from replitune.registry import Name, SystemName
 from replitune.settings import SEED, Reading, Setting, from_text, members_of, opened, read, settings_of
 
 
@@ -171,7 +171,7 @@ def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
             f"{option} needs a name", found=words[0], expected=f"{option} NAME=FILE [FILE ...]"
         )
     rest = [word.removeprefix(f"{name}=") for word in words[1:]]
-    return safe_name(name, option), [file for word in (first, *rest) for file in matches(word)]
+    return safe_name(name, option, SystemName), [file for word in (first, *rest) for file in matches(word)]
 
 
 def matches(word: str) -> list[str]:
@@ -186,9 +186,9 @@ def matches(word: str) -> list[str]:
     return [str(path) for path in paths]
 
 
-def safe_name(name: str, what: str) -> str:
+def safe_name(name: str, what: str, kind: Any = Name) -> str:
     """A name that does as a file name."""
-    checked: str = read(Name, name, what)
+    checked: str = read(kind, name, what)
     return checked
 
 

@@ -133,7 +133,11 @@ def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[byt
 
     def look() -> None:
         display.update()
-        if draft.exists() and progress.run is not None and progress.run.process == program.process.pid:
+        if (
+            draft.exists()
+            and progress.run is not None
+            and progress.run.process.number == program.process.pid
+        ):
             draft.rename(log)
 
     with engine.start(handle.fileno()) as program:

@@ -17,6 +17,7 @@ from pathlib import Path
 from replitune.cli.options import replica_words, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.readers.names import replicas_of
+from replitune.registry import SystemName
 from replitune.replicas import Replica, replica_ids
 from replitune.running.files import read_lines
 
@@ -87,7 +88,7 @@ def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:
             systems[name] = _numbered(files)
         return systems
     if options.system is not None:
-        safe_name(options.system, "--system")
+        safe_name(options.system, "--system", SystemName)
         if not options.replicas:
             raise ReplituneError("--system needs --replicas", expected="such as mert=20")
         folder = Path(options.hyps_from)
@@ -114,7 +115,7 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
                 found=repr(line),
                 expected="SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE",
             )
-        name = safe_name(fields[0], f"{path}:{number}")
+        name = safe_name(fields[0], f"{path}:{number}", SystemName)
         if len(fields) == 2:
             unnamed.setdefault(name, []).append(fields[1])
             systems[name] = _numbered(unnamed[name])

@@ -21,7 +21,7 @@ from replitune.settings import WRONG, Path_, Reading, plain, settings_of
 from replitune.significance.looks.plan import require_followed
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
-from replitune.significance.registry import TESTS
+from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.settings import Baseline
 
 Complain = Callable[..., Any]
@@ -106,6 +106,22 @@ def tests_differ(complain: Complain, tests: Any) -> None:
     ids_differ(complain, ("tests", "intervals"), "interval", tests.intervals)
 
 
+def people_fit(complain: Complain, tests: Any, metrics: Sequence[Entry], corpus: Any) -> None:
+    if tests.human is None:
+        return
+    ids, given = [entry.id for entry in metrics], tests.human
+    if PEOPLE in ids:
+        complain(
+            ("metrics",), f"a metric is called {PEOPLE}, as people's judgements are", fix="give it an `id`"
+        )
+    for id in given.metrics if given.metrics != "all" else ():
+        if id not in ids:
+            unknown(complain, ("tests", "human", "metrics"), "metric", id, ids)
+    for testset in given.judgements if isinstance(given.judgements, Mapping) else ():
+        if testset not in corpus.tests:
+            unknown(complain, ("tests", "human", "judgements"), "test set", testset, list(corpus.tests))
+
+
 def ids_differ(complain: Complain, path: Path_, what: str, entries: Iterable[Entry]) -> None:
     twice = repeated(entry.id for entry in entries)
     if twice is not None:
@@ -172,7 +188,7 @@ def systems_fit(
     for name, backend in backends_of(systems).items():
         own = systems[name].replicas
         known = backend.prefixes
-        counts = replica_counts(backend, replicas)
+        counts = asked_counts(backend, replicas)
         if known and (not counts or set(counts) - set(known)):
             complain(
                 ("systems", name, "replicas") if own else ("replicas",),
@@ -183,7 +199,7 @@ def systems_fit(
                 expected=", ".join(known),
                 fix="give the system its own `replicas`",
             )
-        backend.check(experiment, complain)
+        backend.check({**experiment, "replicas": counts}, complain)
 
 
 def shares_are_equal(
@@ -279,7 +295,7 @@ def looks_fit(
                     fix=f"add `until: settled`, or leave `{key}` out",
                 )
         return
-    require_followed(complain, tests, looks, replicas.get("design", "runs"))
+    require_followed(complain, tests, looks, design_of(systems, replicas))
     _schedule_fits(complain, looks, replicas, systems)
     ids = [entry.id for entry in metrics]
     if looks.metric is not None and looks.metric not in ids:
@@ -355,6 +371,7 @@ CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
     (suites_fit, ("tests", "corpus", "metrics")),
     (metrics_differ, ("metrics",)),
     (tests_differ, ("tests",)),
+    (people_fit, ("tests", "metrics", "corpus")),
     (studies_fit, ("studies", "metrics", "corpus")),
     (scores_fit, ("metrics", "corpus")),
     (texts_are_there, ("systems", "corpus")),
@@ -380,9 +397,30 @@ def backends_of(systems: Mapping[str, Any]) -> dict[str, Backend]:
     return {name: BACKENDS[settings.backend](name, settings) for name, settings in systems.items()}
 
 
-def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
-    """How many replicas of each kind a system has: its own `replicas`, or of the experiment's
-    those that its backend can make."""
+def asked_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
+    """What is asked of a system: its own `replicas`, or of the experiment's those that its backend
+    can make."""
     own = backend.settings.replicas
     known = backend.prefixes
     return dict(own or {key: n for key, n in replicas.items() if key in known})
+
+
+def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
+    """How many replicas of each kind a system has."""
+    return backend.kinds(asked_counts(backend, replicas))
+
+
+def design_of(systems: Mapping[str, Any], replicas: Mapping[str, Any]) -> str:
+    """What replicas are: as the experiment says, or else as their kinds do. Looks settle what runs
+    leave open, and take samples for runs."""
+    made = [
+        set(asked_counts(backend, replicas))
+        for backend in backends_of(systems).values()
+        if not isinstance(backend, Given)
+    ]
+    said = replicas.get("design")
+    if said is None and any({"sample", "prompt"} <= kinds for kinds in made):
+        return "nested"
+    if said is None and replicas.get("until") is None and made and all(k == {"sample"} for k in made):
+        return "samples"
+    return said or "runs"

@@ -16,7 +16,7 @@ import msgspec
 from replitune.backends.interface import Backend, Given
 from replitune.corpus.settings import files_of, list_testsets
 from replitune.errors import ReplituneError
-from replitune.experiment.checks import backends_of, looks_of, replica_counts
+from replitune.experiment.checks import backends_of, design_of, looks_of, replica_counts
 from replitune.experiment.places import Places
 from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.stage import STAGES, Stage
@@ -230,9 +230,8 @@ class Experiment:
 
     @property
     def design(self) -> str:
-        """What replicas are: runs, or samples."""
-        design: str = self.settings.replicas.get("design", "runs")
-        return design
+        """What replicas are: runs, samples, or samples of runs."""
+        return design_of(self.settings.systems, self.settings.replicas)
 
     @property
     def families(self) -> int:
@@ -339,6 +338,20 @@ class Experiment:
             if given and testset in given:
                 files[key] = str(self.corpora / given[testset])
         return files if "human" in files else {}
+
+    @cached_property
+    def sharpened(self) -> dict[str, str]:
+        """Files of judgements that metrics sharpen, by test set."""
+        human = self.settings.tests.human
+        given = {} if human is None else human.judgements
+        if isinstance(given, str):
+            given = {self.tests[0]: given}
+        return {testset: str(self.corpora / file) for testset, file in given.items()}
+
+    def judgement_files(self, testset: str) -> list[str]:
+        """All files of human scores of a test set."""
+        files = self.human_files(testset).values()
+        return list(dict.fromkeys([*files, *filter(None, [self.sharpened.get(testset)])]))
 
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""

@@ -69,6 +69,10 @@ class Places:
     def decode(self, testset: str, system: str, replica: str) -> str:
         return self.at("decodes", testset, system, f"{replica}.txt")
 
+    def answers(self, testset: str, system: str, replica: str) -> str:
+        """What a server said."""
+        return self.at("answers", testset, system, f"{replica}.jsonl")
+
     def derivations(self, testset: str, system: str) -> str:
         """How one replica of a system came to its translations."""
         return self.at("derivations", testset, f"{system}.json")

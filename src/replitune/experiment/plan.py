@@ -75,8 +75,8 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
         for path in experiment.all_score_files(id):
             if not path.is_file():
                 yield ReplituneError(f"no such file of scores of {id}", file=path)
-    for testset in experiment.judged:
-        for file in experiment.human_files(testset).values():
+    for testset in experiment.tests:
+        for file in experiment.judgement_files(testset):
             if not Path(file).is_file():
                 yield ReplituneError("no such file of judgements", file=file)
 
@@ -110,7 +110,7 @@ def _sides(experiment: Experiment, part: str) -> Sides:
 
 def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
     """Refuse outputs that are not those of the test set."""
-    from replitune.statistics.outputs import Outputs
+    from replitune.statistics.outputs import read_outputs
     from replitune.statistics.plausibility import Plausibility
 
     backend, (source, reference) = experiment.backends[system], sides
@@ -118,7 +118,8 @@ def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: S
     replicas = backend.collect(testset, experiment.corpora, len(reference))
     if not backend.gives_texts:
         return
-    outputs = Outputs.from_replicas([lines for lines in replicas.values() if len(lines) == len(reference)])
+    whole = [lines for lines in replicas.values() if len(lines) == len(reference)]
+    outputs = read_outputs(whole, len(reference))
     for doubt in Plausibility([reference], source).doubts(system, outputs):
         raise ReplituneError(f"{testset}: {doubt.text}", fix="check the names and the lines of the files")
 
@@ -168,8 +169,8 @@ def cautions(experiment: Experiment) -> list[str]:
     ]
     outside += [
         file
-        for testset in experiment.judged
-        for file in experiment.human_files(testset).values()
+        for testset in experiment.tests
+        for file in experiment.judgement_files(testset)
         if not _is_inside(Path(file), experiment.corpora)
     ]
     if outside:

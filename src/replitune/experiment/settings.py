@@ -15,7 +15,7 @@ from replitune.backends.settings import Counts
 from replitune.corpus.settings import CORPUS
 from replitune.meta.settings import MetaSettings
 from replitune.metrics.registry import METRICS
-from replitune.registry import NAME, Entry, Name, Named
+from replitune.registry import SYSTEM_NAME, Entry, Name, Named, SystemName
 from replitune.settings import SEED, WRONG, Chosen, Kind, Path_, Reading, Settings, about, json_schema
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import ReplicaDesign, TestSettings
@@ -34,7 +34,7 @@ class Systems(Kind):
     one = Chosen("backend", lambda: BACKENDS.names, lambda name: BACKENDS[name].Settings)
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
-        named = Annotated[dict[Name, Any], about(min_length=1)]
+        named = Annotated[dict[SystemName, Any], about(min_length=1)]
         if reading.read(named, value, path) is WRONG and not isinstance(value, dict):
             return WRONG
         return {name: self.one.read(reading, given, (*path, name)) for name, given in value.items()}
@@ -43,7 +43,7 @@ class Systems(Kind):
         return {
             "type": "object",
             "minProperties": 1,
-            "propertyNames": {"pattern": NAME},
+            "propertyNames": {"pattern": SYSTEM_NAME},
             "additionalProperties": self.one.schema(definitions),
         }
 

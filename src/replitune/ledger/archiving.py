@@ -29,7 +29,7 @@ from replitune.ledger.records import PAGE, remove_remains
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open
 
-PACKED = ("decodes", "derivations", "stats", "tests", "studies", "tables", "figures")
+PACKED = ("answers", "decodes", "derivations", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")
 """Files of each tuning run that are packed; models are not."""
 

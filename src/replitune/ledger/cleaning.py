@@ -21,10 +21,10 @@ from pathlib import Path
 from replitune.errors import ReplituneError
 from replitune.experiment.jobs import Belongings, belongings
 from replitune.ledger.manifest import NAME as MANIFEST
-from replitune.ledger.manifest import experiment_in
+from replitune.ledger.manifest import require_experiment
 from replitune.ledger.records import FOLDERS, PAGE, maker
 from replitune.ledger.runs import NAME as RUN
-from replitune.ledger.runs import ended_well, read_run, require_results
+from replitune.ledger.runs import ended_well, read_run
 from replitune.running.files import HALF_MADE, sha256_file
 from replitune.running.locks import any_at_work
 
@@ -54,15 +54,7 @@ class Leftovers:
 
 def leftovers(folder: Path) -> Leftovers:
     """Everything that can be removed; half-written files only while no job is running."""
-    require_results(folder)
-    experiment = experiment_in(folder)
-    if experiment is None:
-        raise ReplituneError(
-            "nothing says which experiment this is the folder of",
-            file=folder,
-            expected=f"{RUN} or {MANIFEST} in results/<experiment>",
-            fix="run the workflow once more: it writes them",
-        )
+    experiment = require_experiment(folder)
     own, sizes, left = belongings(experiment), _sizes(folder), Leftovers(folder)
     left.there = list(sizes)
     at_work = why_at_work(folder) is not None
@@ -87,11 +79,11 @@ def why_at_work(folder: Path) -> str | None:
     if any_at_work(folder):
         return "a job is at work in this folder"
     run = read_run(folder)
-    if run is None or run.goes_on is False or ended_well(folder):
+    if run is None or run.process.is_running is False or ended_well(folder):
         return None
-    if run.goes_on:
+    if run.process.is_running:
         return "Snakemake is at work in this folder"
-    return f"its last run was started on {run.host}, and did not come to its end"
+    return f"its last run was started on {run.process.host}, and did not come to its end"
 
 
 def remove(left: Leftovers) -> tuple[int, int]:
@@ -106,7 +98,7 @@ def remove(left: Leftovers) -> tuple[int, int]:
     files = freed = 0
     removed = []
     for name, size in {**left.gone, **left.half_made}.items():
-        if _unlink(left.folder, name):
+        if _below(left.folder, name, os.unlink):
             files, freed = files + 1, freed + size
             removed.append(name)
     _remove_empty(left.folder, removed)
@@ -247,10 +239,6 @@ def _time(path: Path) -> int:
 # ---- removing
 
 STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-
-
-def _unlink(folder: Path, name: str) -> bool:
-    return _below(folder, name, os.unlink)
 
 
 def _remove_empty(folder: Path, names: Iterable[str]) -> None:

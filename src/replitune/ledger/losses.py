@@ -15,7 +15,8 @@ from typing import Any
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.jobs import Belongings, belongings, jobs_of
+from replitune.experiment.jobs import belongings, jobs_of
+from replitune.experiment.stage import paths_of
 from replitune.ledger.manifest import NAME as MANIFEST
 from replitune.ledger.records import maker, records, result_files, sha256_in
 from replitune.ledger.runs import ended_well
@@ -38,8 +39,9 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
     for record in known.values():
         named |= {*(record.get("inputs") or ()), *(record.get("outputs") or ())}
     wrong = {name: why for name in sorted(named) if (why := _loss(folder, name, known))}
-    own = belongings(experiment) if wrong else Belongings(frozenset(), frozenset())  # that is slow
     lost: dict[str, str] = {}
+    if wrong:
+        own = belongings(experiment)  # that is slow
     for name, why in wrong.items():
         if (output := own.output_of(name)) is not None:
             if why in (BLANK, UNREADABLE):
@@ -102,6 +104,5 @@ def _with_other_settings(experiment: Experiment, known: Mapping[str, Mapping[str
         with contextlib.suppress(ReplituneError):
             stage = experiment.stage(job.stage, **job.names)
             if command[command.index("--settings") + 1] != stage.json:
-                first = next(iter(stage.outputs.values()))
-                lost[first if isinstance(first, str) else first[0]] = "made with other settings"
+                lost[str(paths_of(stage.outputs)[0])] = "made with other settings"
     return lost

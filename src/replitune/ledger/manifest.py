@@ -20,6 +20,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import belongings
 from replitune.ledger.provenance import printable
 from replitune.ledger.records import check_results, records, result_files
+from replitune.ledger.runs import NAME as RUN
 from replitune.ledger.runs import experiment_of_run, read_run, require_results, without_scales
 from replitune.replicas import replica_ids
 from replitune.running.files import atomic_open, read_text, sha256_file
@@ -95,8 +96,9 @@ def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
             if experiment.all_score_files(id)
         },
         "judgements_given": {
-            testset: _below(experiment.corpora, map(Path, experiment.human_files(testset).values()))
-            for testset in experiment.judged
+            testset: _below(experiment.corpora, map(Path, people))
+            for testset in experiment.tests
+            if (people := experiment.judgement_files(testset))
         },
         "not_repeatable": unrepeatable(folder, replicas),
         "files": files,
@@ -201,6 +203,19 @@ def experiment_in(folder: Path) -> Experiment | None:
     if not (folder / NAME).exists():
         return None
     return experiment_of(read_manifest(folder), folder.parent).in_folder(folder)
+
+
+def require_experiment(folder: Path) -> Experiment:
+    """The same, for who cannot do without."""
+    require_results(folder)
+    if (experiment := experiment_in(folder)) is not None:
+        return experiment
+    raise ReplituneError(
+        "nothing says which experiment this is the folder of",
+        file=folder,
+        expected=f"{RUN}, which Snakemake writes when its first job starts, or {NAME}",
+        fix="is it results/<experiment>? has its first job started?",
+    )
 
 
 def _damaged(path: Path, reason: str) -> ReplituneError:

@@ -32,6 +32,7 @@ FOLDERS = (
     "corpus",
     "models",
     "tuning",
+    "answers",
     "decodes",
     "derivations",
     "looks",

@@ -8,8 +8,6 @@ Kept light, because the Snakefile imports it.
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from replitune.experiment.reading import resolve
 from replitune.experiment.settings import ExperimentSettings
 from replitune.ledger.records import remove_remains
 from replitune.running.files import atomic_open
-from replitune.running.processes import is_running, mark_of
+from replitune.running.processes import Process
 from replitune.settings import plain
 
 NAME = ".run.json"
@@ -39,20 +37,7 @@ class Run(msgspec.Struct, frozen=True):
     """Names of the jobs that were planned when it started."""
     parallel: int
     """Jobs or cores at once."""
-    host: str
-    process: int
-    mark: str
-    """Distinguishes the process from a later one with the same number."""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it ran on this machine, which can then tell if it is still running."""
-        return self.host == platform.node()
-
-    @property
-    def goes_on(self) -> bool | None:
-        """None: unknown on this machine."""
-        return is_running(self.process, self.mark) if self.is_here else None
+    process: Process
 
 
 def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> None:
@@ -68,9 +53,7 @@ def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> Non
             log.removeprefix(below).removesuffix(".log") for log in logs if log.startswith(below)
         ),
         parallel=parallel,
-        host=platform.node(),
-        process=os.getpid(),
-        mark=mark_of(os.getpid()) or "",
+        process=Process.this(),
     )
     with atomic_open(experiment.folder / NAME, "wb") as handle:
         handle.write(msgspec.json.encode(run, order="deterministic"))

@@ -3,9 +3,10 @@
 A table with a header, separated by tabs, commas or blanks, has a column for the system, the
 segment and the score, under any of the names that the WMT campaigns use (`SYS SID RAW.SCR
 Z.SCR`, `system,segment,score`, ...), and optionally: `adequacy` and `fluency` in place of the
-score, or a column that says which of them a row is; the replica that was judged; the annotator;
-the type of item, of which quality control is left out. A file without a header has a system and
-a score on each line, segment by segment, `None` for none (the .seg.score files of mt-metrics-eval).
+score, or a column that says which of them a row is; the replica that was judged; the annotator; the
+probability with which the segment was chosen; the type of item, of which quality control is left
+out. A file without a header has a system and a score on each line, segment by segment, `None` for
+none (the .seg.score files of mt-metrics-eval).
 
 Several judgements of one output count as their mean.
 """
@@ -26,6 +27,7 @@ NAMES = {
     "segment": ("segment", "seg", "segid", "sid", "segmentid", "linenumber"),
     "replica": ("replica", "run"),
     "annotator": ("annotator", "annotatorid", "worker", "workerid", "user", "userid", "rater"),
+    "probability": ("probability", "inclusionprobability"),
     "type": ("type", "itemtype"),
     "criterion": ("criterion", "aspect", "inputitem"),
 }
@@ -60,6 +62,8 @@ class Judgement:
     score: float
     replica: str | None = None
     annotator: str | None = None
+    probability: float | None = None
+    """With which the segment was chosen to be judged."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,11 @@ def read_human(
                     row[columns["system"]],
                     segment_of(path, line, row[columns["segment"]]),
                     value,
-                    row[columns["replica"]] if "replica" in columns else None,
-                    row[columns["annotator"]] if "annotator" in columns else None,
+                    row[columns["replica"]] or None if "replica" in columns else None,
+                    row[columns["annotator"]] or None if "annotator" in columns else None,
+                    _probability(path, line, row[columns["probability"]])
+                    if "probability" in columns
+                    else None,
                 )
             )
     if not judgements:
@@ -204,6 +211,13 @@ def _columns(table: Table, score: str | None) -> dict[str, int]:
             fix="give the file a header; --score-column names a column of scores",
         )
     return columns
+
+
+def _probability(path: Path, line: int, cell: str) -> float:
+    value = number_of(cell)
+    if value is None or not 0 < value <= 1:
+        raise ReplituneError("not a probability", file=path, line=line, found=repr(cell), expected="0 to 1")
+    return value
 
 
 def _scores(

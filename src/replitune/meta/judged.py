@@ -1,5 +1,5 @@
-"""Human judgements as one more metric of a comparison: a run of each system, scored where somebody
-judged it."""
+"""Human judgements as one more metric of a comparison: a run of each system, or the runs that were
+judged, scored where somebody judged them; with other metrics as control variates (`tests.human`)."""
 
 from __future__ import annotations
 
@@ -9,34 +9,61 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.meta.human import NAMES, SCORES, HumanJudgements, read_human
+from replitune.meta.human import NAMES, SCORES, HumanJudgements, Judgement, read_human
 from replitune.meta.human_cells import cell_means
+from replitune.meta.scores import Scores
 from replitune.metrics.base import MeanMetric
 from replitune.readers.table import read_table, score_of
 from replitune.registry import Entry
 from replitune.running.files import read_text, split_lines
+from replitune.significance.controlled import Controls, Judgements
 from replitune.statistics.store import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
 
 def human_statistics(
-    path: str | Path, like: SegmentStatistics
+    path: str | Path,
+    like: SegmentStatistics,
+    controls: Sequence[SegmentStatistics] = (),
+    *,
+    first_segment: int | None = None,
+    score: str | None = None,
+    name: str | None = None,
 ) -> tuple[list[SegmentStatistics], list[str]]:
     """Of each criterion of the file, the judged systems of `like` on its segments; and notes
-    about it."""
+    about it.
+
+    Parameters
+    ----------
+    controls
+        Metrics that sharpen the judgements, of the same systems and segments.
+    first_segment
+        Number of the first segment in the file; None: 1 where the last number is that of segments.
+    score
+        The column of scores, where its name is not a usual one.
+    name
+        What the one criterion of the file is called; None: as the file calls its criteria.
+    """
     ranked = _ranking(path, list(like.systems))
-    if ranked is not None:
+    if ranked is not None and name is None:
         return [], [ranked]
-    given = read_human(path)
+    given = read_human(path, score=score)
+    if name is not None:
+        if len(given.judgements) > 1:
+            raise ReplituneError(
+                "more than one criterion", file=path, found=", ".join(given.judgements), expected="one"
+            )
+        given = replace(given, judgements=dict(zip([name], given.judgements.values(), strict=True)))
     names, notes = _names(given, list(like.systems))
     stores = []
-    for criterion, rows in given.judgements.items():
-        rows = [replace(row, system=names[row.system]) for row in rows if row.system in names]
+    for criterion, every in given.judgements.items():
+        rows = [replace(row, system=names[row.system]) for row in every if row.system in names]
         systems = [name for name in like.systems if any(row.system == name for row in rows)]
         last = max((row.segment for row in rows), default=0)
-        first = 1 if last == like.segments else 0
+        first = int(last == like.segments) if first_segment is None else first_segment
         if len(systems) < 2:
             raise ReplituneError(
                 "fewer than two of the systems were judged",
@@ -44,12 +71,133 @@ def human_statistics(
                 found=", ".join(sorted({row.system for row in rows})) or "none of them",
                 expected=", ".join(like.systems),
             )
-        if first:
+        if first and first_segment is None:
             notes.append(f"{path}: segments are counted from 1")
         one = HumanJudgements(Path(path), {criterion: rows})
+        if controls:
+            stores.append(_controlled(one, criterion, systems, like, controls, first))
+            continue
         cells = cell_means(one, criterion, systems, np.arange(like.segments), first=first)
         stores.append(_store(criterion, systems, cells, like))
     return stores, [*given.notes, *notes]
+
+
+def earlier_judgements(
+    path: str | Path, systems: Sequence[str], segments: int, first_segment: int | None
+) -> list[Judgement]:
+    """Those of a file, of segments counted from 0, to which more are to be added."""
+    given = read_human(path)
+    names, _ = _names(given, systems)
+    rows = [row for rows in given.judgements.values() for row in rows if row.system in names]
+    first = first_segment
+    if first is None:
+        first = int(max((row.segment for row in rows), default=0) == segments)
+    for row in rows:
+        if row.probability is not None:
+            raise ReplituneError(
+                "segments that were chosen with probabilities cannot be added to",
+                file=path,
+                line=row.line,
+                expected="judgements of segments chosen at random, or none",
+                fix="leave the judgements out, and judge a new sample",
+            )
+        if not first <= row.segment < segments + first:
+            raise ReplituneError(f"no segment {row.segment} in this test set", file=path, line=row.line)
+    return [replace(row, system=names[row.system], segment=row.segment - first) for row in rows]
+
+
+def _controlled(
+    given: HumanJudgements,
+    criterion: str,
+    systems: Sequence[str],
+    like: SegmentStatistics,
+    controls: Sequence[SegmentStatistics],
+    first: int,
+) -> SegmentStatistics:
+    """The judged runs of each system, with what metrics say of all of them."""
+    rows = given.judgements[criterion]
+    weights = _weights(given.path, rows, like.segments, first)
+    runs_known = all(row.replica is not None for row in rows)
+    helped, raters, statistics = {}, {}, {}
+    for name in systems:
+        own = [row for row in rows if row.system == name]
+        replicas = controls[0].systems[name].replicas
+        judged = sorted({row.replica or "" for row in own}) if runs_known else [replicas[0]]
+        for row in own if runs_known else ():
+            if row.replica not in replicas:
+                raise ReplituneError(
+                    f"system {name} has no replica {row.replica!r}",
+                    file=given.path,
+                    line=row.line,
+                    found=row.replica,
+                    expected=", ".join(replicas),
+                )
+        known = runs_known or len(replicas) == 1
+        place = np.array([replicas.index(run) for run in judged]) if known else None
+        helped[name] = Controls(replicas, segment_scores(controls, name, replicas), place)
+        by_run = {run: [row for row in own if not runs_known or row.replica == run] for run in judged}
+        cells = _means(given.path, criterion, by_run, like, first)
+        present = ~np.isnan(cells)
+        numbers = np.stack([np.where(present, cells, 0.0), present.astype(float)], axis=-1)
+        numbers *= weights[:, np.newaxis]
+        statistics[name] = SystemStatistics(name, tuple(judged), (None,) * len(judged), numbers)
+        by_rater: dict[str, list[Judgement]] = {}
+        for row in own:
+            if row.annotator is not None:
+                by_rater.setdefault(row.annotator, []).append(row)
+        of_raters = _means(given.path, criterion, by_rater, like, first)
+        raters[name] = dict(zip(by_rater, of_raters, strict=True))
+    weighted = any(row.probability is not None for row in rows)
+    names = tuple(store.metric.id for store in controls)
+    return _as_store(Judgements(criterion, names, helped, raters, weighted), statistics, like)
+
+
+def _means(
+    path: Path, criterion: str, rows: Mapping[str, list[Judgement]], like: SegmentStatistics, first: int
+) -> NDArray[np.float64]:
+    """(.., N) mean judgement of each list of rows, under its name in place of the system's."""
+    named = [replace(row, system=name) for name, own in rows.items() for row in own]
+    if not named:
+        return np.empty((0, like.segments))
+    judgements = HumanJudgements(path, {criterion: named})
+    return cell_means(judgements, criterion, list(rows), np.arange(like.segments), first=first)
+
+
+def _weights(path: Path, rows: Sequence[Judgement], segments: int, first: int) -> NDArray[np.float64]:
+    """(N,) one by the probability of each judged segment; 1 where nothing is known."""
+    weights = np.ones(segments)
+    known: dict[int, float | None] = {}
+    for row in rows:
+        if known.setdefault(row.segment, row.probability) != row.probability:
+            raise ReplituneError(
+                f"segment {row.segment} has two probabilities",
+                file=path,
+                line=row.line,
+                found=f"{row.probability} and {known[row.segment]}",
+                expected="the probability with which the segment was chosen, the same in all its rows",
+            )
+        if row.probability is not None and 0 <= row.segment - first < segments:
+            weights[row.segment - first] = 1 / row.probability
+    return weights
+
+
+def segment_scores(
+    controls: Sequence[SegmentStatistics], name: str, replicas: Sequence[str]
+) -> NDArray[np.float64]:
+    """(R, N, M) of every run by every metric, higher is better."""
+    scores = []
+    for store in controls:
+        system = store.systems[name]
+        system = system.take([system.replicas.index(replica) for replica in replicas])
+        one = Scores(store.metric.id, store.metric, (system,)).corpus_scores(system.statistics)
+        missing = int(np.isnan(one).any(axis=0).sum())
+        if missing:
+            raise ReplituneError(
+                f"{store.metric.id} has no score for {missing} segments of {name}",
+                fix="judgements are sharpened by metrics of all segments: leave it out, or score them",
+            )
+        scores.append(one)
+    return np.stack(scores, axis=-1)
 
 
 def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
@@ -80,15 +228,20 @@ def _store(
 ) -> SegmentStatistics:
     judged = ~np.isnan(cells)
     numbers = np.stack([np.where(judged, cells, 0.0), judged.astype(float)], axis=-1)
-    metric = MeanMetric(criterion)
     statistics = {
         name: SystemStatistics(name, ("run-001",), (None,), np.ascontiguousarray(numbers[s : s + 1]))
         for s, name in enumerate(systems)
     }
+    return _as_store(MeanMetric(criterion), statistics, like)
+
+
+def _as_store(
+    metric: MeanMetric, statistics: Mapping[str, SystemStatistics], like: SegmentStatistics
+) -> SegmentStatistics:
     (reference, *_) = {known.reference_sha256 for known in like.metadata.values()} or {""}
     metadata = StoreMetadata(
-        metric=Entry("mean", {}, criterion).word,
-        id=criterion,
+        metric=Entry("mean", {}, metric.id).word,
+        id=metric.id,
         signature=metric.signature(),
         higher_is_better=True,
         testset=like.testset,
@@ -100,7 +253,7 @@ def _store(
         metric=metric,
         signature=metric.signature(),
         systems=statistics,
-        metadata=dict.fromkeys(systems, metadata),
+        metadata=dict.fromkeys(statistics, metadata),
     )
 
 

@@ -50,6 +50,8 @@ class Material:
     """What looks wrong with outputs, or with a table of scores, that were given."""
     unrepeatable: Sequence[str] = ()
     """Replicas that another run would make differently."""
+    answers: Sequence[str] = ()
+    """What is not as it should be in what servers answered."""
     power: Sequence[tuple[Result, list[PowerRow]]] = ()
     replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
     calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()

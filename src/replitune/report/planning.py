@@ -59,7 +59,8 @@ def own_plan(cell: Result, test: TestResult) -> Plan | None:
     if cell.suite or not any(row.source == RUNS for row in test.variances):
         return None
     groups = [[Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b)]
-    return Plan(test.n_a, test.n_b, max(test.segments, 2), tuners_of(*groups))
+    nested = (test.n_a, test.n_b) != (len(groups[0]), len(groups[1]))  # samples, of runs of one kind
+    return Plan(test.n_a, test.n_b, max(test.segments, 2), 1 if nested else tuners_of(*groups))
 
 
 def detectable(material: Material, cell: Result, test: TestResult) -> float | None:

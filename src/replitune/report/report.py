@@ -42,6 +42,7 @@ from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import SCHEDULE, LookSettings
 from replitune.statistics.outputs import DistinctPairs, Outputs
 from replitune.statistics.store import SegmentStatistics, write_store
+from replitune.streams import stream
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -336,6 +337,68 @@ class ComparisonReport(Report):
                     path = _place(folder, cell.metric, f"{b}-over-{a}", f".{word}.tsv")
                     with atomic_open(path) as handle:
                         handle.write(_ranked(segments, outputs[a], outputs[b], chosen, change))
+
+    def write_judging_sheet(
+        self,
+        path: str | Path,
+        metrics: Sequence[str],
+        *,
+        budget: int | None = None,
+        human: str | Path | None = None,
+        first_segment: int | None = None,
+    ) -> str:
+        """Whom to judge next, as CSV: more segments where these metrics differ more, with their
+        probabilities, and outputs in random order (docs/judging.md). What it is, in words.
+
+        Parameters
+        ----------
+        metrics
+            Ids.
+        budget
+            Number of segments; None: as many as would make the intervals of all pairs reach no further
+            than the margin of people's scores (`margin`), by the judgements so far.
+        human, first_segment
+            As of `compare`: judgements so far.
+        """
+        from replitune.meta.judged import earlier_judgements, segment_scores
+        from replitune.meta.planning import sheet, sizes_of, wanted
+
+        if self.texts is None:
+            raise ReplituneError("there are no texts to judge", found="numbers only")
+        lead, store = self.cells[0]
+        before = []
+        if human is not None:
+            before = earlier_judgements(human, [*lead.systems], store.segments, first_segment)
+        if budget is None:
+            cells = [cell for cell in self.results if cell.metric in self.comparison.people]
+            margin = None if not cells else self.comparison.settings.margin.get(cells[0].metric)
+            if margin is None:
+                raise ReplituneError(
+                    "it is not known how many segments are to be judged",
+                    fix="say it (--budget), or a margin of judgements made so far (--human FILE --with "
+                    "METRIC --margin human=X)",
+                )
+            budget = wanted(cells[0].tests, margin, store.segments - len({row.segment for row in before}))
+            if budget < 1:
+                return "no more judgements are needed for this margin"
+        controls = [one for _, one in self.cells if one.metric.id in metrics]
+        names = [*lead.systems]
+        scores = [
+            segment_scores(controls, name, store.systems[name].replicas).mean(axis=0) for name in names
+        ]
+        pairs = [(names.index(a), names.index(b)) for a, b in lead.pairs]
+        compared = [name for name in names if any(name in pair for pair in lead.pairs)]
+        text = sheet(
+            sizes_of(scores, pairs),
+            budget,
+            {name: (store.systems[name].replicas, self.outputs[name]) for name in compared},
+            self.texts,
+            stream(self.comparison.seed, "judge", lead.testset),
+            before,
+        )
+        with atomic_open(path) as handle:
+            handle.write(text)
+        return f"{budget} segments, {budget * len(compared)} outputs to judge in {path}"
 
     def write_sentence_scores(self, folder: str | Path) -> None:
         """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""

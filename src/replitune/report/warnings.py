@@ -48,6 +48,11 @@ def warnings(material: Material) -> list[Warning]:
             tuple(material.unrepeatable),
         ),
         Warning(
+            "Answers of a server",
+            "They are scored as they are: nothing stands in for one that was refused, cut off or empty.",
+            tuple(material.answers),
+        ),
+        Warning(
             f"Fewer than {FEW_REPLICAS} replicas",
             "Chance in tuning or training cannot be told from a difference between systems; "
             "Clark et al. (2011) recommend at least 3 runs of each.",

@@ -32,7 +32,10 @@ DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "differe
 AHEAD: tuple[State, ...] = ("better", "better-within-margin")
 
 LOOKS = ("looks-settled", "looks-futile", "looks-open")
-QUIET = (*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio")
+QUIET = (
+    *(*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio"),
+    "control-variates",
+)
 """Notes that do not make an answer less sure than it says."""
 SERIOUS = (
     "one-run",
@@ -41,15 +44,24 @@ SERIOUS = (
     "unstable-run",
     "one-run-decides",
     "not-valid",
+    "selection-differs",
+    "few-judged",
     "few-documents",
     "few-contributing",
+    "other-raters",
+    "rater-effects",
+    "one-judged-run",
     "shared-seeds",
     "looked-before",
+    "wide-margin",
     "guessed",
     "given",
     "out-of-reach",
 )
 """Caveats that change how an answer is read, gravest first."""
+WIDE = 5
+"""Times the usual differences of runs and segments: from there on a margin lets anything pass. Up to there
+it is a remark, since no equivalence can be shown with less."""
 FAR = 20
 """Times the runs or segments of this experiment, beyond which no plan is named."""
 NOTHING = "nothing: it is decided"
@@ -70,6 +82,10 @@ class Caveat(msgspec.Struct, frozen=True):
     def serious(self) -> bool:
         """It changes how the answer is read."""
         return self.code in SERIOUS
+
+    @property
+    def sentence(self) -> str:
+        return self.text if self.text.endswith((".", "?", "!")) else f"{self.text}."
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -178,7 +194,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rest(self) -> str:
         """What follows the sentence."""
-        grave = [f"{caveat.text}." for caveat in self.grave]
+        grave = [caveat.sentence for caveat in self.grave]
         return " ".join([*grave, self.detail, *self.more])
 
     def __str__(self) -> str:
@@ -291,7 +307,7 @@ def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Ru
 
 
 def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
-    found = [Caveat(n.code, _capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
+    found = [Caveat(n.code, capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
         found = [caveat for caveat in found if caveat.code != "one-replica"]
@@ -305,6 +321,14 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
         if len(scores) > 1 and len(set(scores)) == 1:
             text = f"All {len(scores)} runs of {name} scored the same, as copies of one would"
             found.append(Caveat("identical-runs", text, name))
+    if (margin := test.details.get("margin")) is not None:
+        known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
+        scores = [score for system in known for score in system.scores.values()]
+        usual = max([(max(scores) - min(scores)) / 2, *(system.s_sel or 0.0 for system in known)])
+        if margin > usual:
+            text = "more than half the range of all runs, and than what the choice of segments does"
+            code = "wide-margin" if margin > WIDE * usual else "margin"
+            found.append(Caveat(code, f"The margin of {margin:g} is wide: {text} ({usual:.2g})"))
     low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
     sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
     if state in AHEAD and low is not None and high is not None and len(sides) == 2:
@@ -316,8 +340,9 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
     return iter(dict.fromkeys(found))
 
 
-def _capital(text: str, name: str) -> str:
-    return text if name and text.startswith(name) else text[:1].upper() + text[1:]
+def capital(text: str, name: str = "") -> str:
+    first, *_ = text.split() or [""]
+    return text if first.endswith(":") or (name and text.startswith(name)) else text[:1].upper() + text[1:]
 
 
 # -- doubt, and what to do about it -------------------------------------------------------

@@ -68,7 +68,8 @@ class Results:
             Provenance(__version__, self.seed, settings, dict(self.sha256)),
             baseline=getattr(self.settings.pairs, "baseline", None),
             people=self.people,
-            given=[*(doubt.text for doubt in self.doubts), *self.inputs],
+            given=self.inputs,
+            doubts=[doubt.text for doubt in self.doubts],
         )
 
     def as_json(self) -> dict[str, Any]:

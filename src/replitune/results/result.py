@@ -110,6 +110,8 @@ class Result:
     """Weights of its test sets, where `testset` is the name of a suite."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
+    judged: bool = False
+    """By people, who judge outputs: of single ones, too, they say which is better."""
     name: str = ""
     """The metric's name in print; by default what papers call it, or its id."""
     read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
@@ -191,7 +193,7 @@ class Result:
 
     def rankings(self) -> dict[str, Ranking]:
         """Order, wins and clusters of the systems by each method; none where more is not better, or of
-        single runs."""
+        single runs that nobody judged."""
         if self.neutral:
             return {}
         scores = {name: summary.avg for name, summary in self.systems.items()}
@@ -203,7 +205,8 @@ class Result:
                 higher_is_better=self.higher_is_better,
             )
             for method in self.methods
-            if any(min(test.n_a, test.n_b) > 1 for test in self.tests if test.method == method)
+            if self.judged
+            or any(min(test.n_a, test.n_b) > 1 for test in self.tests if test.method == method)
         }
 
     # ---- systems
@@ -296,7 +299,7 @@ class Result:
             for source in row.variances
         ]
         return {
-            "": (tests, rows.TESTS),
+            "": (tests, rows.JUDGED_TESTS if any("judged" in row for row in tests) else rows.TESTS),
             ".systems": (systems, rows.SYSTEMS),
             ".overlaps": (overlaps, rows.OVERLAPS),
             ".variances": (variances, rows.VARIANCES),
@@ -362,13 +365,11 @@ class Result:
             pair = tuple(row.pop(name) for name in ("a", "b", "method"))
             variances[pair].append(VarianceRow(**row))
         tests = []
-        for row in rows.read_table(path(""), rows.TESTS):
+        for row in rows.read_tests(path("")):
             del row["note"]
-            counted = {name: row.pop(name) for name in rows.DETAILS}
-            details = {name: value for name, value in counted.items() if value is not None}
             notes = notes_of["test", row["a"], row["b"], None, None, row["method"]]
             sources = tuple(variances[row["a"], row["b"], row["method"]])
-            tests.append(TestResult(**row, details=details, notes=tuple(notes), variances=sources))
+            tests.append(TestResult(**row, notes=tuple(notes), variances=sources))
         overlaps = []
         for row in rows.read_table(path(".overlaps"), rows.OVERLAPS):
             del row["note"]

@@ -65,6 +65,14 @@ DETAILS = {
 }
 """What only some tests report, and its column."""
 
+OF_PEOPLE = {
+    "judged": "segments of which people judged the outputs of both",
+    "worth": "how many times as many judgements alone would say as much",
+    "delta_alone": "the difference by the judgements alone",
+    "se_alone": "its standard error",
+}
+"""What only the test of judgements reports; other files have no such columns."""
+
 TESTS = _schema(
     (pa.string(), "method a b"),
     (pa.float64(), "score_a score_b delta se df ci_low ci_high ci_level p p_adjusted p_min"),
@@ -76,6 +84,7 @@ TESTS = _schema(
     (pa.float64(), " ".join(DETAILS)),
     (pa.string(), "note"),
 )
+JUDGED_TESTS = pa.unify_schemas([TESTS, _schema((pa.float64(), " ".join(OF_PEOPLE)))])
 SYSTEMS = _schema(
     (pa.string(), "system statistic replica"),
     (pa.float64(), "value ci_low ci_high"),
@@ -184,6 +193,15 @@ def write_table(
 def _write(path: str | Path, table: pa.Table) -> None:
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
+
+
+def read_tests(path: str | Path) -> list[dict[str, Any]]:
+    """Rows of tests, each with `details` in place of the columns that only some report."""
+    table = read_table(path, JUDGED_TESTS if "judged" in _read(path).column_names else TESTS)
+    for row in table:
+        counted = {name: row.pop(name) for name in (*DETAILS, *OF_PEOPLE) if name in row}
+        row["details"] = {name: value for name, value in counted.items() if value is not None}
+    return table
 
 
 def read_table(path: str | Path, schema: pa.Schema) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from replitune import __version__
-from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, tone
+from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Systems that are named; of more, the number."""
+MOST_GIVEN = 4
+"""Remarks on what was given that are told one by one."""
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
 
@@ -69,8 +71,8 @@ class Summary(msgspec.Struct, frozen=True):
         return [
             *(f"{h.testset}: {h.sentence}" if several else h.sentence for h in self.headlines),
             *([] if self.headlines else [NOTHING]),
-            *(f"! {caveat.text}." for caveat in self.grave),
-            *([f"{self.counts}; next: {self.next}."] if self.headlines else []),
+            *(f"! {caveat.sentence}" for caveat in self.grave),
+            *([f"{self.counts}; next: {self.next}."] if self.counts else []),
         ]
 
     def __str__(self) -> str:
@@ -80,7 +82,7 @@ class Summary(msgspec.Struct, frozen=True):
         return f"<Summary: {self.sentence}>"
 
 
-NOTHING = "There is one system, or no pair that was tested: nothing to decide."
+NOTHING = "No pair of systems was tested: nothing to decide."
 
 
 def summarise_answers(
@@ -90,19 +92,33 @@ def summarise_answers(
     baseline: str | None = None,
     people: Sequence[str] = (),
     given: Sequence[str] = (),
+    doubts: Sequence[str] = (),
 ) -> Summary:
     """From the results of each (test set, metric).
 
     `people`: metrics that are judgements. `given`: what looks wrong with what was given.
+    `doubts`: why outputs can hardly be translations of these segments; then this is what is said.
     """
     testsets: dict[str, list[Result]] = {}
     for cell in cells:
         if cell.answers and not cell.neutral and cell.metric not in people:
             testsets.setdefault(cell.testset, []).append(cell)
-    doubted = [Caveat("given", f"{text[:1].upper()}{text[1:]}") for text in given]
+    names = tuple(name for cell in cells for name in cell.systems)
+    doubted = [
+        Caveat("given", text if text.startswith(names) else capital(text)) for text in (*doubts, *given)
+    ]
     leads = [own[0] for own in testsets.values()]
+    alone = {cell.testset: cell for cell in reversed(cells) if len(cell.systems) == 1}
     return Summary(
-        headlines=tuple(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
+        headlines=tuple(
+            Headline(testset, f"Nothing can be said yet. {doubts[0]}", "amber", 0, 0)
+            for testset in dict.fromkeys([*testsets, *alone])
+        )
+        if doubts
+        else (
+            *(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
+            *(Headline(name, _of_one(cell), tone(False, doubted), 0, 0) for name, cell in alone.items()),
+        ),
         trust=_merged([answer for lead in leads for answer in lead.answers], doubted),
         counts=_counts(leads),
         next=_next(leads, baseline),
@@ -126,6 +142,16 @@ def _headline(
         sentence = _leader(first)
     colour = tone(decided > 0, _merged(answers, given))
     return Headline(testset, sentence, colour, decided, len(answers))
+
+
+def _of_one(cell: Result) -> str:
+    """What there is to say of a system without another."""
+    ((name, system),) = cell.systems.items()
+    text = f"{name} scored {score(system.avg, cell.decimals)} {cell.name}"
+    if system.n > 1 and system.s_test is not None:
+        spread = score(system.s_test, cell.decimals)
+        text += f" on average over {system.n} runs, which differ by a standard deviation of {spread}"
+    return f"{text}; there is no other system to compare it with."
 
 
 MOST_WORDS = 30
@@ -213,15 +239,16 @@ def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat,
     """Each kind once, with where it is found first and in how many places more."""
     kinds: dict[str, dict[Caveat, str]] = {}
     several = len(answers) > 1
-    for caveat in given:
-        kinds.setdefault(caveat.code, {})[caveat] = ""
+    for number, caveat in enumerate(given):  # of what was given each has its own, up to some number
+        kinds.setdefault(f"{caveat.code} {min(number, MOST_GIVEN)}", {})[caveat] = ""
     for answer in answers:
         for caveat in answer.trust:
             where = f" ({answer.a} and {answer.b})" if several and not caveat.about else ""
             kinds.setdefault(caveat.code, {}).setdefault(caveat, where)
     merged = []
-    for code, places in kinds.items():
+    for places in kinds.values():
         (first, where), rest = next(iter(places.items())), len(places) - 1
+        code = first.code
         if code == "one-run" and several:
             lonely = {name for a in answers for name, n in _runs(a) if n == 1}
             text = first.text.partition(":")[2]

@@ -1,8 +1,9 @@
 """Locks: one process per job, one per working folder, one Snakemake per experiment.
 
-The lock of a folder is a file that names its owner. The kernel locks it, too, where the file system
-can; where it cannot (ENOSYS, ENOLCK), or only for one machine, the file decides: on the owner's machine
-by the owner's process, and elsewhere by its time, which a living owner keeps updating.
+The lock of a folder is a file that names its owner, and is empty when it has none. The kernel locks it,
+too, where the file system can; where it cannot (ENOSYS, ENOLCK), or only for one machine, the file
+decides: on the owner's machine by the owner's process, and elsewhere, or where the name is damaged, by
+its time, which a living owner keeps updating.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
-
-import msgspec
+from typing import IO
 
 from replitune.errors import ReplituneError
-from replitune.running.processes import is_running, machine, mark_of
+from replitune.running.files import flush
+from replitune.running.processes import Process
 
 PATIENCE = 15.0
 """Seconds that a job needs to notice that its run was killed, and to end."""
@@ -32,6 +32,8 @@ BEAT = 5.0
 """Seconds between two signs of life of an owner."""
 SILENCE = 20.0
 """Seconds without one after which an owner on another machine is dead."""
+WIDTH = 512
+"""Bytes of every lock: written at once, so that a lock that changes hands is at no time empty."""
 WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 """Errors of file systems without locks."""
 
@@ -39,55 +41,51 @@ WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 # ---- a folder
 
 
-class Owner(NamedTuple):
+def owner_of(path: Path) -> Process | None:
     """Who has a lock, or had it when it was killed."""
-
-    machine: str
-    process: int
-    mark: str
-    """Distinguishes the process from a later one with the same number; empty: unknown here."""
-
-    @property
-    def is_here(self) -> bool:
-        return self.machine == machine() and self.mark != ""
-
-
-def owner_of(path: Path) -> Owner | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Owner)
-    except (OSError, ValueError):
+        return Process.read(path.read_bytes())
+    except OSError:
         return None
 
 
 def is_held(path: Path) -> bool:
-    """Whether the owner of a lock is alive; on another machine, this takes some seconds to see."""
+    """Whether the owner of a lock is alive. If it is on another machine, or its name is damaged, this
+    takes some seconds to see."""
     owner = owner_of(path)
-    if owner is None or owner.is_here:
-        return owner is not None and is_running(owner.process, owner.mark)
+    if owner is not None and owner.is_running is not None:
+        return owner.is_running
     begin, first = time.monotonic(), _sign(path)
-    while time.monotonic() < begin + SILENCE:  # clocks of other machines are not compared
+    while _has_owner(path) and time.monotonic() < begin + SILENCE:
         time.sleep(0.5)
-        if _sign(path) != first:
-            return owner_of(path) is not None
+        if _sign(path) != first:  # clocks of other machines are not compared
+            return _has_owner(path)
+    return False
+
+
+def _has_owner(path: Path) -> bool:
+    """Alive or dead."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_size > 0
     return False
 
 
 def died_here(path: Path) -> bool:
     """Whether the owner was a process of this machine, and was killed."""
     owner = owner_of(path)
-    return owner is not None and owner.is_here and not is_running(owner.process, owner.mark)
+    return owner is not None and owner.is_running is False
 
 
 def is_abandoned(path: Path) -> bool:
     """Whether the owner was killed."""
-    return owner_of(path) is not None and not is_held(path)
+    return _has_owner(path) and not is_held(path)
 
 
 @contextlib.contextmanager
 def held(path: Path, taken: str) -> Iterator[None]:
     """Hold a lock; `taken` is the message if somebody else holds it. It is released at the end of
     the block, or when the process ends."""
-    with open(path, "a+b", buffering=0) as handle:
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as handle:
         if not _take(handle, path):
             raise ReplituneError(taken, file=path.parent, found=_whose(path), fix="wait for it, or end it")
         done = threading.Event()
@@ -103,7 +101,7 @@ def held(path: Path, taken: str) -> Iterator[None]:
 
 def _whose(path: Path) -> str | None:
     owner = owner_of(path)
-    return None if owner is None else f"process {owner.process} on {owner.machine.partition(' ')[0]}"
+    return None if owner is None else f"process {owner.number} on {owner.host}"
 
 
 def _take(handle: IO[bytes], path: Path) -> bool:
@@ -116,11 +114,12 @@ def _take(handle: IO[bytes], path: Path) -> bool:
         alone = False
     owner = owner_of(path)
     # the kernel knows of all processes of this machine
-    if not (alone and owner is not None and owner.is_here) and is_held(path):
+    if not (alone and owner is not None and owner.is_running is not None) and is_held(path):
         return False
-    mine = Owner(machine(), os.getpid(), mark_of(os.getpid()) or "")
-    handle.truncate(0)
-    handle.write(msgspec.json.encode(mine))
+    mine = Process.this()
+    handle.write(mine.written.ljust(WIDTH))
+    handle.truncate()
+    flush(path)
     if not alone:
         time.sleep(0.5)  # another process may have seen the same dead owner: the last one to write gets it
     return owner_of(path) == mine

@@ -1,12 +1,14 @@
-"""Whether a process is still the same one."""
+"""Processes as others know them, on this machine or elsewhere."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple, Self
+
+import msgspec
 
 
 @cache
@@ -18,6 +20,41 @@ def machine() -> str:
         return platform.node()
 
 
+class Process(NamedTuple):
+    """One that has a lock or has started jobs, or had when it was killed."""
+
+    machine: str
+    number: int
+    mark: str
+    """Distinguishes it from a later one with the same number; empty: unknown on its own machine."""
+
+    @classmethod
+    def this(cls) -> Self:
+        return cls(machine(), os.getpid(), mark_of(os.getpid()) or "")
+
+    @classmethod
+    def read(cls, content: str | bytes) -> Self | None:
+        """As JSON; None for anything else."""
+        try:
+            return msgspec.json.decode(content, type=cls)
+        except ValueError:
+            return None
+
+    @property
+    def written(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @property
+    def host(self) -> str:
+        return self.machine.partition(" ")[0]
+
+    @property
+    def is_running(self) -> bool | None:
+        """None: nobody knows here."""
+        known = self.machine == machine() and self.mark
+        return mark_of(self.number) == self.mark if known else None
+
+
 def mark_of(process: int) -> str | None:
     """When it was started, and after which boot of the machine; None if there is no such process."""
     fields = _fields(process)
@@ -26,18 +63,6 @@ def mark_of(process: int) -> str | None:
     except OSError:
         return None
     return f"{boot} {fields[19]}" if fields else None
-
-
-def is_running(process: int, mark: str) -> bool:
-    return mark_of(process) == mark
-
-
-def ancestors() -> Iterator[int]:
-    process = os.getppid()
-    while process > 1:
-        yield process
-        fields = _fields(process)
-        process = int(fields[1]) if fields else 0
 
 
 def _fields(process: int) -> list[str]:

@@ -27,10 +27,10 @@ from subprocess import DEVNULL, PIPE, STDOUT
 from typing import IO
 
 from replitune.errors import ReplicaError, ReplituneError
-from replitune.running.processes import ancestors, mark_of
+from replitune.running.processes import Process
 
 RUN = "REPLITUNE_RUN"
-"""Environment variable: number of the Snakemake process that starts jobs on this machine."""
+"""Environment variable: the Snakemake that starts jobs, as `Process` writes it."""
 PERIOD = 0.5
 """Seconds between two checks that it is running."""
 PATIENCE = 5.0
@@ -190,22 +190,22 @@ def _into_the_log(line: str) -> None:
 # ---- jobs that end with their run
 
 
-_watched: tuple[int, str | None] | None = None
+_watched: Process | None = None
 
 
 def watch() -> None:
-    """End this process soon after the run that started it has ended."""
+    """End this process soon after the run that started it has ended, be it before this call."""
     global _watched
-    named = os.environ.get(RUN, "")
-    if not named.isdigit() or int(named) not in ancestors():
-        return  # started by hand, or where processes cannot be seen
-    _watched = (int(named), mark_of(int(named)))
+    run = Process.read(os.environ.get(RUN, ""))
+    if run is None or run.is_running is None:
+        return  # started by hand, or where the run cannot be seen
+    _watched = run
     threading.Thread(target=_look, name="watch", daemon=True).start()
 
 
 def orphaned() -> bool:
     """Whether the run that started this job has ended."""
-    return _watched is not None and mark_of(_watched[0]) != _watched[1]
+    return _watched is not None and not _watched.is_running
 
 
 def leave_if_orphaned() -> None:

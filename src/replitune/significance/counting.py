@@ -337,6 +337,6 @@ def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
 def kind_of_runs(replicas: Iterable[str]) -> str:
     """tuning runs, training runs, or runs, by the names of replicas."""
     prefixes = {Replica(id).prefix for id in replicas}
-    if prefixes == {"seed"}:
-        return "training runs"
+    if prefixes in ({"seed"}, {"prompt"}):
+        return "prompts" if "prompt" in prefixes else "training runs"
     return "tuning runs" if prefixes <= set(TUNERS.names) else "runs"

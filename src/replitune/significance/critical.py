@@ -72,6 +72,8 @@ def net_parts(
         return Parts(test_sets, seg, np.broadcast_to(nu_seg, seg.shape))
     own = np.maximum(seg - both, 0.0)
     share = np.divide(own, seg, out=np.zeros_like(own), where=seg > 0)
+    nothing = (runs + own.sum(axis=-1) == 0)[..., np.newaxis]
+    own = np.where(nothing, seg, own)  # runs that score alike, and differ on segments: 1 degree of freedom
     variance = np.maximum(runs + test_sets - both.sum(axis=-1), np.maximum(runs, test_sets))
     nus = np.concatenate([np.broadcast_to(nu_rep, rep.shape), np.maximum(nu_seg * share, 1.0)], axis=-1)
     return Parts(variance, np.concatenate([rep, own], axis=-1), nus)

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import dot
-from replitune.errors import ReplituneError
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note
+from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.counting import tolerance
 from replitune.significance.critical import Layers, Parts, Scope, critical_values, layers, net_parts, tails
@@ -26,11 +25,10 @@ from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import (
     FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
-    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
     SystemParts,
-    contributing,
     contributing_df,
+    few_contributing,
 )
 from replitune.significance.variances import VarianceRow, variance_table
 
@@ -128,15 +126,13 @@ class CrossedPair:
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
 
     @cached_property
-    def contributing(self) -> float:
-        """How many units make the difference on the test set where they are fewest; infinite where
-        that is no concern, as where the test set adds less than a tenth of the variance."""
-        if self.scope == "runs":
-            return float(np.inf)
+    def contributing(self) -> tuple[float, bool]:
+        """How many units make the difference on the test set where they are fewest, and whether they
+        are enough for a p; infinite, too, where the test set adds less than a tenth of the variance."""
         d = self.b.mean - self.a.mean
-        parts = [(d[block.units], block.nu) for block in self.a.blocks]
-        known = [contributing(x, nu) for x, nu in parts if 10 * dot(x, x) > self.parts.variance]
-        return min(known, default=float(np.inf))
+        of_blocks = [d[block.units] for block in self.a.blocks if self.scope != "runs"]
+        known = [few_contributing(x) for x in of_blocks if 10 * dot(x, x) > self.parts.variance]
+        return min((few for few, _ in known), default=float(np.inf)), all(enough for _, enough in known)
 
     @cached_property
     def varies(self) -> bool:
@@ -197,18 +193,6 @@ class CrossedPair:
         q = self.critical.tail(abs(gap) / self.se)
         return q if gap > 0 else 1 - q
 
-    def within_margin(self, margin: float) -> dict[str, float]:
-        """p of equivalence (Schuirmann 1987), the larger of two one-sided ones, and of non-inferiority
-        of each system. p_no_worse_b: H0 is that B is worse than A by the margin or more."""
-        above, below = self.p_beyond(-margin, 1.0), self.p_beyond(margin, -1.0)
-        no_worse = (below, above) if self.higher_is_better else (above, below)
-        return {
-            "margin": margin,
-            "p_same": max(above, below),
-            "p_no_worse_a": no_worse[0],
-            "p_no_worse_b": no_worse[1],
-        }
-
     @property
     def p(self) -> float | None:
         """None when nothing varies and yet the scores differ."""
@@ -260,9 +244,10 @@ class CrossedPair:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
-        if self.contributing < FEW_CONTRIBUTING:
-            what = "no p" if self.contributing < SMALLEST_CONTRIBUTING else "level approximate"
-            text = f"about {self.contributing:.0f} {unit}s make the difference: {what}"
+        few, enough = self.contributing
+        if few < FEW_CONTRIBUTING:
+            what = "level approximate" if enough else "no p"
+            text = f"about {few:.0f} {unit}s make the difference: {what}"
             notes.append(Note("few-contributing", text))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))
@@ -419,19 +404,6 @@ class CrossedPair:
         both = self.parts if self.scope == "both" else self.components.parts("both")
         on_new_set = spread_of(both, np.array([*n, *ones]), self.slack)
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
-
-
-def margin_iv(margin: float, comparison: Comparison) -> None:
-    """A margin must be in the units of the metric, which shows where scores are never negative."""
-    largest = float(max(comparison.scores_a.max(), comparison.scores_b.max()))
-    if margin < largest or min(s.statistics.min() for s in (comparison.a, comparison.b)) < 0:
-        return
-    raise ReplituneError(
-        f"the margin of {comparison.metric.id} is larger than every score",
-        found=f"margin {margin:g}, scores up to {largest:.4g}",
-        expected="a difference in the units of the metric",
-        fix=f"did you mean {margin / 100:g}?" if margin / 100 < largest else None,
-    )
 
 
 def median(x: NDArray[np.float64]) -> float:

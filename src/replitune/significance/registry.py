@@ -27,6 +27,7 @@ TESTS: Registry[Callable[..., Any]] = Registry(
         "clark-bootstrap": "replitune.significance.tests.clark_bootstrap:clark_bootstrap",
         "fu-ar": "replitune.significance.tests.fu_ar:fu_ar",
         "fu-bootstrap": "replitune.significance.tests.fu_bootstrap:fu_bootstrap",
+        "human": "replitune.significance.tests.human:human",
         "replica-permutation": ("replitune.significance.tests.replica_permutation:replica_permutation"),
     },
     group="replitune.tests",
@@ -35,6 +36,9 @@ TESTS: Registry[Callable[..., Any]] = Registry(
 
 LEAD = "crossed"
 """The kind of test that leads: its first entry is what verdicts, ranks and looks go by."""
+
+PEOPLE = "human"
+"""The kind of test that is of people's judgements, and of no metric."""
 
 
 def leading(methods: Sequence[Entry]) -> Entry:

@@ -9,7 +9,7 @@ import msgspec
 
 from replitune.registry import Entry, Name, Named
 from replitune.settings import Settings, about
-from replitune.significance.registry import INTERVALS, TESTS, leading
+from replitune.significance.registry import INTERVALS, PEOPLE, TESTS, leading
 
 
 class Baseline(Settings, frozen=True):
@@ -28,8 +28,32 @@ Correction = Literal["max-t", "holm", "bh", "none"]
 
 Family = Literal["pairs", "pairs x metrics", "all"]
 
+Design = Literal["runs", "samples", "nested"]
+
 Rule = Literal["better", "not-worse", "same"]
 """What a system may have to be, for a program that decides."""
+
+File = Annotated[str, about(min_length=1)]
+
+
+class HumanSettings(Settings, frozen=True):
+    """People's judgements, sharpened by metrics of all segments."""
+
+    judgements: Annotated[
+        File | dict[str, File],
+        about(
+            "File of judgements of the first test set, or a mapping from test set to file; docs/meta.md."
+        ),
+    ]
+    metrics: Annotated[
+        Literal["all"] | tuple[str, ...], about("Ids of the metrics that sharpen them.", min_length=1)
+    ] = "all"
+    score_column: Annotated[File | None, about("Column of the scores.")] = None
+    first_segment: Annotated[
+        Literal[0, 1] | None,
+        about("Number of the first segment; by default 1 where the last number is that of segments."),
+    ] = None
+
 
 Methods = tuple[Annotated[Entry, Named(TESTS)], ...]
 
@@ -89,6 +113,12 @@ class TestSettings(Settings, frozen=True):
         ),
     ] = msgspec.field(default_factory=dict)
     paired_replicas: Annotated[bool, about("Replica k of every system shares its seed.")] = False
+    human: Annotated[
+        HumanSettings | None,
+        about(
+            "Which system people prefer, by few judgements and metrics of all segments: docs/judging.md."
+        ),
+    ] = None
 
     def suite(self, name: str, testsets: Sequence[str]) -> dict[str, float]:
         """The weights of a suite's test sets, which sum to 1; `testsets` are all there are."""
@@ -108,9 +138,20 @@ class TestSettings(Settings, frozen=True):
         """The test that leads."""
         return leading(self.tests())
 
+    def of_people(self, judged: Sequence[str]) -> TestSettings:
+        """The tests of people, on the pairs whose systems were judged."""
+        own = tuple(entry for entry in self.methods if entry.name == PEOPLE) or (Entry(PEOPLE),)
+        pairs = self.pairs
+        if isinstance(pairs, tuple):
+            pairs = tuple(pair for pair in pairs if {*pair} <= {*judged}) or "all"
+        elif isinstance(pairs, Baseline) and pairs.baseline not in judged:
+            pairs = "all"
+        return msgspec.structs.replace(self, methods=own, pairs=pairs, intervals=())
+
     def tests(self) -> list[Entry]:
         """The tests; those that can use it are told whether replicas are paired."""
         entries = TESTS.entries(self.methods)
+        entries = [entry for entry in entries if entry.name != PEOPLE] or entries
         if not self.paired_replicas:
             return entries
         return [
@@ -125,11 +166,12 @@ class ReplicaDesign(Settings):
     """What replicas are; stands beside their numbers."""
 
     design: Annotated[
-        Literal["runs", "samples"],
+        Design,
         about(
             "Replicas are `runs` (of a tuner, of a training), or `samples`: outputs drawn for each "
             "segment independently, as from a language model at a temperature. Samples have no run "
             "effect, so the tests ask about new segments and new samples; whether the data agree "
-            "is tested."
+            "is tested. `nested`: the replicas of one kind are samples of one run, such as a prompt. "
+            "In an experiment, that of its replicas when it is not given."
         ),
     ] = "runs"

@@ -6,6 +6,7 @@ and Tibshirani 1993, ch. 21). A system that is compared with many others is anal
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -25,10 +26,8 @@ from replitune.statistics.systems import SystemStatistics
 SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
-HEAVY = 8.0
-"""Kurtosis of what units add above which the units that make the difference are counted."""
-FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 30.0, 6.0
-"""Fewer than this: a note, and no p."""
+MANY_CONTRIBUTING, FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 100.0, 30.0, 6.0
+"""Fewer units that make the difference than this: fewer degrees of freedom, a note, no p."""
 KEPT_BYTES = 256 << 20
 """Analyses of systems that are held for the next pair; the last two are always held."""
 
@@ -108,6 +107,23 @@ def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int3
         documents=G,
         smooth=smooth,
         notes=kink_notes(metric, system, documents) if smooth else (),
+    )
+
+
+def samples_as_runs(parts: SystemParts) -> SystemParts:
+    """The replicas of each group as one run, which is their mean: ``prompt002`` is ``prompt-002``."""
+    members: dict[str, list[int]] = {}
+    for row, (replica, group) in enumerate(zip(parts.replicas, parts.groups, strict=True)):
+        members.setdefault(group or replica, []).append(row)
+    return replace(
+        parts,
+        replicas=tuple(
+            re.sub(r"(?<=\D)(?=\d+$)", "-", name) if name not in parts.replicas else name
+            for name in members
+        ),
+        groups=(None,) * len(members),
+        scores=np.array([parts.scores[rows].mean() for rows in members.values()]),
+        units=np.array([parts.units[rows].mean(axis=0) for rows in members.values()]),
     )
 
 
@@ -223,27 +239,35 @@ def effective_documents(documents: NDArray[np.int32]) -> float:
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
-def contributing(d: NDArray[np.float64], nu: float) -> float:
-    """How many units make V_seg: (sum d^2)^2 / sum d^4 of what each adds to the difference (U,).
+def contributing(d: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many units make the difference: (sum d^2)^3 / (sum d^3)^2 of what each adds to it (..., U).
 
-    Infinite unless they are far fewer than the nu + 1 that are counted: of normal ones a third does.
+    U / skewness^2, which is m when m units add alike and the rest nothing; infinite above
+    `MANY_CONTRIBUTING`.
     """
-    largest = float(np.abs(d).max(initial=0.0))
-    if largest == 0:
-        return np.inf
-    squares = (d / largest) ** 2
-    count = float(squares.sum() ** 2 / (squares**2).sum())
-    return count if count * HEAVY < nu + 1 else np.inf
+    largest = np.abs(d).max(axis=-1, keepdims=True, initial=0.0)
+    x = d / np.where(largest > 0, largest, 1.0)
+    squares, cubes = (x**2).sum(axis=-1), (x**2 * x).sum(axis=-1)
+    skewed = squares**3 < MANY_CONTRIBUTING * cubes**2
+    return np.where(skewed, squares**3 / np.where(skewed, cubes, 1.0) ** 2, np.inf)
 
 
-def contributing_df(d: NDArray[np.float64], nu: float) -> float:
-    """Degrees of freedom of V_seg: nu, or those that its own variance says where few units make it.
+def few_contributing(d: NDArray[np.float64]) -> tuple[float, bool]:
+    """How many of these units (U,) make the difference, and whether they are enough for a p; infinite
+    where a skewness below 1 (2 for there to be no p) makes them few."""
+    K = float(contributing(d))
+    if len(d) <= K:
+        return np.inf, True
+    return K, min(SMALLEST_CONTRIBUTING, len(d) / 4) <= K
 
-    Var(s^2) / s^4 is (kurtosis - 1) / N, and of a chi-square 2 / nu; the kurtosis is N over
-    `contributing`.
+
+def contributing_df(d: NDArray[np.float64], nu: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Degrees of freedom of V_seg: of nu, what is left where few units make the difference.
+
+    On N / skewness^2 degrees Student's quantile at .05 is larger by about as much as skewness makes
+    a two-sided test reject too often (the first term of Hall 1992, ch. 2.6); at .01, by most of it.
     """
-    K = contributing(d, nu)
-    return nu if np.isinf(K) else min(nu, 2 / (1 / K - 1 / (nu + 1)))
+    return nu / (1 + nu / contributing(d))
 
 
 def has_documents(documents: NDArray[np.int32]) -> bool:

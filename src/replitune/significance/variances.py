@@ -95,10 +95,11 @@ def variance_table(
     rep, nu_rep = estimates.rep.tolist(), estimates.nu_rep.tolist()
     seg, nu_seg = estimates.seg.tolist(), estimates.nu_seg.tolist()
     both, side_of = estimates.both.tolist(), estimates.sides.tolist()
-    U = math.fsum(nu_seg) + len(nu_seg)
+    nus = [block.nu for block in a.blocks]
+    U = math.fsum(nus) + len(nus)
     sizes = [len(members) for side in sides for members in side.strata]
     within = [
-        MeanSquares(tuple(cells), tuple((k - 1) * nu for nu in nu_seg))
+        MeanSquares(tuple(cells), tuple((k - 1) * nu for nu in nus))
         for cells, k in zip(both, sizes, strict=True)
     ]
     between = [MeanSquares((v,), (nu,)) for v, nu in zip(rep, nu_rep, strict=True)]
@@ -187,7 +188,7 @@ def _noise_of_mean(a: SystemParts, b: SystemParts, pairs: Side, estimates: Compo
     ]
     values = (2 * own[0] + 2 * own[1] - estimates.both).sum(axis=0) / 4
     nu = len(pairs.scores) - len(pairs.strata)
-    return MeanSquares(tuple(values.tolist()), tuple(nu * v for v in estimates.nu_seg.tolist()))
+    return MeanSquares(tuple(values.tolist()), tuple(nu * block.nu for block in a.blocks))
 
 
 @dataclass(frozen=True)

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-import msgspec
 
 from replitune.experiment.stage import Conditions, Files
 from replitune.replicas import Replica
-from replitune.stages.system import ReplicaStage
-
-if TYPE_CHECKING:
-    from replitune.experiment.experiment import Experiment
+from replitune.stages.system import TranslatingStage
 
 
-class Decode(ReplicaStage):
+class Decode(TranslatingStage):
     """Translate test sets by one replica."""
 
     NAME = "decode"
     LOG = "decode/{system}/{replica}"
     VERSION = 4
-    KEPT = True
-    testsets: list[str]
-
-    @classmethod
-    def from_experiment(cls, experiment: Experiment, system: str, replica: str) -> Self:
-        return cls.for_replica(experiment, system, replica, testsets=experiment.testsets)
-
-    @property
-    def pieces(self) -> Mapping[str, Decode]:
-        return {name: msgspec.structs.replace(self, testsets=[name]) for name in self.testsets}
-
-    @property
-    def inputs(self) -> Files:
-        return {**super().inputs, "testsets": [self.at.testset(name) for name in self.testsets]}
 
     @property
     def outputs(self) -> Files:
@@ -54,6 +33,9 @@ class Decode(ReplicaStage):
             replica=Replica(self.replica),
             name=testset,
             tuned=Path(str(tuned)) if tuned else None,
+            answers=Path(self.at.answers(testset, self.system, self.replica))
+            if "answers" in self.reads
+            else None,
             testset=Path(self.at.testset(testset)),
         )
         out = Path(self.at.decode(testset, self.system, self.replica))

@@ -93,7 +93,8 @@ class Kernels(Stage):
                     other.check(code.result())
             else:
                 metrics = [METRICS.entry(given) for given in self.metrics]
-                _compile("tests", steps_of_tests(metrics, TESTS.entries(self.methods)))
+                methods = [TESTS.entry(given) for given in self.methods]  # ids may occur twice
+                _compile("tests", steps_of_tests(metrics, methods))
                 _compile("tuning", tuning)
         print(f"kernels are compiled ({sum(os.times()[:4]) - began:.0f} CPU-s)")
         with atomic_open(self.at.kernels) as handle:

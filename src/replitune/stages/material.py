@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from replitune import __version__
 from replitune.backends.interface import Derivation
+from replitune.backends.registry import get_backend
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.experiment.places import Places
@@ -27,7 +28,7 @@ from replitune.results.summary import Provenance
 from replitune.results.wording import with_names
 from replitune.running.files import read_lines, read_text
 from replitune.significance.looks.record import read_record
-from replitune.significance.registry import TESTS
+from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
@@ -45,20 +46,14 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
     """Everything that the settings of the job name. `unrepeatable`: the replicas that another run
     would make differently."""
     folder = Path(job.folder)
-    cells = with_names(
-        [
-            Result.read(folder / "tests" / testset, metric)
-            for testset in job.tested
-            for metric in job.metrics
-        ]
-    )
+    cells = with_names([Result.read(folder / "tests" / testset, metric) for testset, metric in job.cells])
     lead = [c for c in cells if c.metric == job.metrics[0] and c.testset in job.decoded]
     texts = {cell.testset: read_prepared(job.at.testset(cell.testset)) for cell in lead}
     stores = {cell.testset: _store(job.at, cell) for cell in lead}
     outputs = {cell.testset: read_outputs(job.at, cell, stores[cell.testset]) for cell in lead}
 
     def why(testset: str) -> Why:
-        own = [cell for cell in cells if cell.testset == testset and cell.systems]
+        own = [cell for cell in cells if cell.testset == testset and cell.systems and cell.metric != PEOPLE]
         scored = (
             (c.metric, _store(job.at, c) if c.metric != job.metrics[0] else stores[testset]) for c in own
         )
@@ -92,6 +87,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         histories=read_histories(job),
         corpus=json.loads(read_text(job.at.inputs))["warnings"],
         unrepeatable=unrepeatable,
+        answers=_remarks(job),
         provenance=Provenance(
             __version__,
             job.seed,
@@ -100,6 +96,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         ),
         looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,
+        people=[PEOPLE] if job.people else [],
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},
     )
 
@@ -112,6 +109,19 @@ def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivat
             read = json.loads(read_text(job.at.derivations(testset, system)))
             derivations[system] = read["replica"], read["derivations"]
     return derivations
+
+
+def _remarks(job: Report) -> list[str]:
+    """What a reader must know of the answers of servers."""
+    remarks = []
+    for system, settings in (job.asked or {}).items():
+        files = {
+            name: Path(file)
+            for testset in job.decoded
+            for name, file in job.answers(testset, system).items()
+        }
+        remarks += get_backend(system, settings).remarks(files)
+    return remarks
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:

@@ -10,6 +10,8 @@ import msgspec
 from replitune.experiment.places import TESTS
 from replitune.experiment.stage import Conditions, Counts, Files, Stage, decodes_of
 from replitune.replicas import replica_ids
+from replitune.settings import plain
+from replitune.significance.registry import PEOPLE
 from replitune.stages.studies import STUDIES
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ class Report(Stage):
     alpha: float
     family: str
     samples: int
+    people: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Test sets on which metrics sharpen people's judgements."""
+    asked: dict[str, dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+    """Systems whose translations are answers of a server, as their backend reads them."""
     looks: int | msgspec.UnsetType = msgspec.UNSET
     """The last look, where looks have decided how many replicas there are."""
 
@@ -72,6 +78,15 @@ class Report(Stage):
             alpha=tests.alpha,
             family=tests.family,
             samples=tests.samples,
+            people=[*experiment.sharpened] or msgspec.UNSET,
+            asked={
+                system: {
+                    "backend": backends[system].name,
+                    **plain(backends[system].stage_settings("decode")),
+                }
+                for system in experiment.systems_with("ask")
+            }
+            or msgspec.UNSET,
             looks=experiment.last_look,
         )
 
@@ -81,15 +96,16 @@ class Report(Stage):
         return [*self.decoded, *self.suites]
 
     @property
+    def cells(self) -> list[tuple[str, str]]:
+        """(test set, metric) of the tests; people's judgements come last."""
+        cells = [(testset, metric) for testset in self.tested for metric in self.metrics]
+        return [*cells, *((testset, PEOPLE) for testset in self.people or ())]
+
+    @property
     def numbers(self) -> list[str]:
         """The tests and the studies."""
         at = self.at
-        files = [
-            at.tests(testset, metric, kind)
-            for testset in self.tested
-            for metric in self.metrics
-            for kind in TESTS
-        ]
+        files = [at.tests(*cell, kind) for cell in self.cells for kind in TESTS]
         files += [at.study(study, *cell) for study, cells in self.studies.items() for cell in cells]
         return [*files, *(at.study("meta", testset) for testset in self.judged)]
 
@@ -102,9 +118,19 @@ class Report(Stage):
             for system in systems:
                 files += [self.at.store(testset, metric, system) for metric in self.metrics]
                 files += decodes_of(self.at, testset, system, self.systems[system])
+                files += self.answers(testset, system).values()
                 if system in self.derived:
                     files.append(self.at.derivations(testset, system))
         return files
+
+    def answers(self, testset: str, system: str) -> dict[str, str]:
+        """What a server said, by replica and test set."""
+        if system not in (self.asked or {}):
+            return {}
+        return {
+            f"{one.id} on {testset}": self.at.answers(testset, system, one.id)
+            for one in replica_ids(self.systems[system])
+        }
 
     @property
     def runs(self) -> list[str]:

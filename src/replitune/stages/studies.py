@@ -105,7 +105,7 @@ class Power(Study):
     @classmethod
     def testsets_in(cls, experiment: Experiment) -> list[str]:
         """And suites. Plans are of runs, not of samples."""
-        return [] if experiment.design == "samples" else experiment.tested
+        return [] if experiment.design != "runs" else experiment.tested
 
     def run(self, conditions: Conditions) -> None:
         from replitune.significance.settings import TestSettings
@@ -183,7 +183,8 @@ def power_rows(
     prices: PricesOf | None = None,
 ) -> list[PowerRow]:
     """Power curves of every pair. `plans`: others than those of the settings."""
-    from replitune.significance.crossed_pair import margin_iv
+    from replitune.significance.margins import margin_iv
+    from replitune.significance.pairs import pairs_of_systems
     from replitune.significance.studies import power
     from replitune.significance.studies.cheapest import cheapest, proposal_lines
     from replitune.significance.studies.pairs import pair_of, replicated_pairs
@@ -194,6 +195,8 @@ def power_rows(
         store = cell.stores[0]
         margin = tests.margin.get(store.metric.id)
         print(f"{store.metric.id} on {cell.testset or 'the test set'}")
+        names = list(store.systems)
+        family = tuple((names.index(a), names.index(b)) for a, b in pairs_of_systems(pairs, names))
         for pair in replicated_pairs(store, pairs, 2):
             if margin is not None:
                 margin_iv(margin, pair)
@@ -210,6 +213,11 @@ def power_rows(
             print(f"  {pair.b.name} - {pair.a.name}")
             for line in dict.fromkeys(map(power.sentence, curve)):
                 print(f"    {line}")
+            if len(family) > 1 and known.tuners == 1 and not tests.paired_replicas:
+                text = power.family_sentence(
+                    known, settings.replicas, family, alpha=tests.alpha, power=settings.power
+                )
+                print(f"    {text}")
             if prices is not None and settings.delta is not None:
                 proposals = cheapest(
                     known,

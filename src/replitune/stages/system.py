@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import msgspec
 
 from replitune.experiment.stage import Conditions, Files, Names, Stage
 from replitune.settings import plain
@@ -24,7 +26,7 @@ class SystemStage(Stage):
     settings: dict[str, Any]
     """What the backend says decides this stage."""
     reads: list[str]
-    """What it reads: train, dev, model, tuned, source."""
+    """What it reads: train, dev, model, tuned, answers, source."""
     tuned: str
     """Of one that reads `tuned`: whether that is `weights` or a `folder`."""
 
@@ -100,3 +102,25 @@ class ReplicaStage(SystemStage):
             place = self.at.replica if folder else self.at.weights
             own["tuned"] = place(self.system, self.replica)
         return {**self.texts(), **own}
+
+
+class TranslatingStage(ReplicaStage):
+    """Something for each segment of the test sets, by one replica."""
+
+    KEPT = True
+    testsets: list[str]
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment, system: str, replica: str) -> Self:
+        return cls.for_replica(experiment, system, replica, testsets=experiment.testsets)
+
+    @property
+    def pieces(self) -> Mapping[str, Self]:
+        return {name: msgspec.structs.replace(self, testsets=[name]) for name in self.testsets}
+
+    @property
+    def inputs(self) -> Files:
+        own: Files = {}
+        if "answers" in self.reads:
+            own["answers"] = [self.at.answers(name, self.system, self.replica) for name in self.testsets]
+        return {**super().inputs, **own, "testsets": [self.at.testset(name) for name in self.testsets]}

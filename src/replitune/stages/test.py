@@ -86,7 +86,7 @@ class Test(StoreStage):
             experiment,
             testset,
             metric,
-            tests={key: value for key, value in tests.items() if key not in ("suites", "family")},
+            tests={key: value for key, value in tests.items() if key not in ("suites", "family", "human")},
             design=experiment.design,
             families=experiment.families,
             dev=experiment.decoding("dev") if on_dev else [],

@@ -6,10 +6,12 @@ checks for blank lines and copies look at every replica.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import ne
+from pathlib import Path
 
 from replitune.statistics.outputs import Outputs
 
@@ -19,6 +21,10 @@ SAMPLE = 300
 _STOPS = ".,?!;:"
 _ENOUGH = 10  # fewest punctuation marks on either side to judge by
 _MOST, _LEAST = 0.8, 0.2
+_OUTPUT = re.compile(r"hyp|output|pred|(?<![a-z])(?:out|mt|run|sys)")
+_REFERENCE = re.compile(r"(?<![a-z])(?:ref|gold|target)")
+_LONG = 12  # characters of lines that two people seldom translate alike
+_ALIKE = 0.3  # references of WMT22 share .07 and less, runs of one system .7
 _MARKS = {
     "&apos;": "the escapes of the Moses tokeniser",
     "&quot;": "the escapes of the Moses tokeniser",
@@ -84,6 +90,25 @@ def tokenised_twice(refs: Sequence[str], signatures: Mapping[str, str]) -> list[
         f"the texts look tokenised ({share:.0%} of the references' punctuation stands alone), "
         f"and {names} tokenises them again (13a): {again[0]}:tokenize=none takes them as they are"
     ]
+
+
+def exchanged(streams: Sequence[Sequence[str]], refs: object, outputs: Sequence[object]) -> list[str]:
+    """One sentence where references look like outputs, and outputs like references: by the names of
+    files, or because several references share too many of their longer lines."""
+    named = [refs] if isinstance(refs, str | Path) else refs
+    files = [file for file in named if isinstance(file, Path)] if isinstance(named, list | tuple) else []
+    called = [file for file in files if _OUTPUT.search(Path(file).name.lower())]
+    paths = [Path(run) for run in outputs if isinstance(run, str | Path)]
+    others = [file for file in paths if _REFERENCE.search(file.name.lower())]
+    if called and others:
+        return [f"{called[0]} is given as a reference and {others[0]} as an output: are they exchanged?"]
+    if len(streams) < 2:
+        return []
+    long = [pair for pair in zip(*streams[:2], strict=True) if min(map(len, pair)) > _LONG]
+    alike = sum(one == other for one, other in long)
+    if alike <= _ALIKE * len(long):
+        return []
+    return [f"{alike} of {len(long)} lines of two references are the same: are they outputs?"]
 
 
 def _separated(lines: Sequence[str]) -> float | None:

@@ -38,14 +38,6 @@ class Outputs:
         self._known: list[str] = []
         self._numbers: list[NDArray[np.int32]] = []
 
-    @classmethod
-    def from_replicas(cls, replicas: Sequence[Sequence[str]]) -> Outputs:
-        """The outputs of replicas that are in memory, one at least."""
-        outputs = cls(len(replicas[0]))
-        for lines in replicas:
-            outputs.add(lines)
-        return outputs
-
     def add(self, lines: Sequence[str]) -> None:
         """The output of one more replica: N lines."""
         if len(lines) != self.n_segments:

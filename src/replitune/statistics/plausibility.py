@@ -35,12 +35,12 @@ OWN = 1.5
 """How much more than others' a reference is to resemble its output."""
 
 TEXTS = {
-    "shifted": "outputs resemble the references of neighbouring lines more than their own: was a line "
-    "lost or added?",
-    "other-language": "the words are not those of the references' language: is it the source text?",
-    "other-text": "outputs resemble their own references no more than those of other segments: is it "
-    "another test set?",
-    "references": "the outputs are the references: was the file given twice?",
+    "shifted": "outputs resemble the references of neighbouring lines more than their own: a line may "
+    "be lost or added",
+    "other-language": "the words are not of the references' language, as of a source text",
+    "other-text": "outputs resemble their own references no more than those of other segments, as of "
+    "another test set",
+    "references": "the outputs are the references",
     "source": "the outputs are the source text",
     "blank": "most lines are blank",
 }

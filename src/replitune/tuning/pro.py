@@ -169,17 +169,17 @@ def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[n
     value, gradient, curvature = loss(weights)
     while np.abs(gradient).max() > GRADIENT and evaluations < EVALUATIONS:
         step, part = solve(curvature, gradient), 1.0
-        found = loss(weights - step)
+        trial = loss(weights - step)
         evaluations += 1
-        while found[0] > value - 1e-4 * part * dot(step, gradient) and evaluations < EVALUATIONS:
+        while trial[0] > value - 1e-4 * part * dot(step, gradient) and evaluations < EVALUATIONS:
             part /= 2
-            found = loss(weights - part * step)
+            trial = loss(weights - part * step)
             evaluations += 1
-        gain = value - found[0]
+        gain = value - trial[0]
         if gain < 0:
             break
         weights = weights - part * step
-        value, gradient, curvature = found
+        value, gradient, curvature = trial
         if gain <= GAIN * max(value, 1.0):
             break
     return weights, value / len(differences), evaluations

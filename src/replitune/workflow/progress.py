@@ -107,7 +107,7 @@ class Progress:
         """Jobs that failed according to Snakemake."""
         if self.run is None:
             return []
-        logs = failed_logs(read_events(file_of(self.experiment.folder, self.run.process)))
+        logs = failed_logs(read_events(file_of(self.experiment.folder, self.run.process.number)))
         names = [log.removesuffix(".log").split("/", 3)[-1] for log in logs]  # results/X/logs/...
         return [name for name in names if stage_of(name) in self.names]
 

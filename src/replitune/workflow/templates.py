@@ -75,6 +75,12 @@ TEMPLATES = {
         ("nmt",),
         f"python {FETCH} .",
     ),
+    "transformers": Template(
+        "a pretrained model of `transformers`, fine-tuned with a seed per replica",
+        "config/experiments/transformers.yaml",
+        (FETCH, "scripts/train_transformers.py", "scripts/translate_transformers.py"),
+        first=f"pip install torch transformers sentencepiece && python {FETCH} .",
+    ),
 }
 
 

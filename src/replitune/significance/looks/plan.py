@@ -82,11 +82,11 @@ def require_followed(
     complain: Callable[..., Any], tests: TestSettings, looks: LookSettings, design: str
 ) -> None:
     """Complain, by the place in an experiment file, of what looks cannot go by."""
-    if design == "samples":
+    if design != "runs":
         complain(
             ("replicas", "design"),
             "samples have no run effect that more of them could settle",
-            found="design: samples",
+            found=f"design: {design}",
             expected="design: runs",
             fix="make no looks",
         )

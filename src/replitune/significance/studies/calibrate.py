@@ -89,16 +89,16 @@ def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int 
     """Tests of the project by id, as `replitune test` runs them."""
 
     def p_of(entry: Entry, comparison: Comparison, rng: np.random.Generator) -> float | None:
-        a, b = comparison.a, comparison.b
+        a, b, metric = comparison.a, comparison.b, comparison.metric
         rows = run_tests(
-            [TestSetScores({"": (comparison.metric, {a.name: a, b.name: b})}, comparison.documents)],
+            [TestSetScores({metric.id: (metric, {a.name: a, b.name: b})}, comparison.documents)],
             testset="",
             seed=int(rng.integers(2**63)),
             methods=[entry],
             samples=samples,
             correction="none",
         )
-        return rows[""][0].p
+        return rows[metric.id][0].p
 
     return {entry.id: partial(p_of, entry) for entry in TESTS.entries(methods)}
 

@@ -205,9 +205,8 @@ def pilot(
     )
     sides = sides_of(of_a, of_b, strata, paired)
     parts = components(sides, of_a.blocks)
-    fewest = min(
-        (nu + 1 for nu, of in zip(parts.nu_seg, units, strict=True) if of == "document"), default=np.inf
-    )
+    nus = np.array([block.nu for block in of_a.blocks])
+    fewest = min((nu + 1 for nu, of in zip(nus, units, strict=True) if of == "document"), default=np.inf)
     if fewest < SMALLEST_DOCUMENTS:
         raise ReplituneError(
             "too few documents to plan by",
@@ -226,9 +225,9 @@ def pilot(
         tuners=tuners_of(a.groups, b.groups) if strata == "groups" else 1,
         segments=N,
         documents=sum(one.n_documents for one in given) if in_documents else None,
-        units=(parts.nu_seg + 1) / N,
+        units=(nus + 1) / N,
         components=parts,
-        nu_both=sizes[:, np.newaxis] * parts.nu_seg,
+        nu_both=sizes[:, np.newaxis] * nus,
         n=np.array([float(len(side.scores)) for side in sides]),
     )
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.significance.critical import layers, net_parts
+from replitune.significance.noise_ratio import Pairs, Worst, shrunk, worst_case
 from replitune.significance.studies.pilot import VarianceModel
 
 MANY_SEGMENTS = 10_000_000
@@ -165,6 +166,43 @@ class Planned:
             if (np.abs(x - last) <= 1e-7 * high).all():
                 break
         return x
+
+
+class PlannedInFamily(Planned):
+    """The same with `crossed: {noise_ratio: ratio}`, one pair of several that are tested together, of
+    systems with n runs each that vary as those of A and B do in the mean."""
+
+    def __init__(
+        self, model: VarianceModel, n: int, N: int, ratio: float, pairs: Pairs, *, alpha: float = 0.05
+    ) -> None:
+        super().__init__(model, Plan(n, n, N), alpha=alpha)
+        systems = max(max(pair) for pair in pairs) + 1
+        squares, self._own = n * self._parts.values[..., :2], self._parts.values[..., 2:]
+        pooled = squares.mean(axis=-1)
+        if systems > 2:
+            rest = (systems - 2) * (n - 1.0)
+            others = squares.mean() * _chi_square(NODES, squares.shape[-1] + 2, 0, rest)
+            pooled = (2 * pooled + (systems - 2) * others) / systems
+        self._runs = np.asarray(shrunk(squares, n - 1.0, pooled[..., np.newaxis])).sum(axis=-1) / n
+        self._pairs = len(pairs)
+        self._alone, self._all = (
+            worst_case((n,) * systems, some, ratio, False, 0) for some in (((0, 1),), pairs)
+        )
+
+    def _reach(self, q: float) -> NDArray[np.float64]:
+        own = self._own.sum(axis=-1)
+        weight, df = layers(np.where(own[..., np.newaxis] > 0, self._own, 1.0), self._parts.nus[..., 2:])
+
+        def both(worst: Worst, of_runs: float, of_set: float) -> NDArray[np.float64]:
+            """Half widths, with the tails at which runs and the test set are looked up."""
+            runs = np.interp(-np.log(2 * of_runs), -np.log(worst.tails), worst.values)
+            return self._runs * runs + own * (weight * t_quantiles(df, of_set)).sum(axis=-1)
+
+        strict = q / self._pairs
+        together = np.clip(
+            both(self._all, q, strict), both(self._alone, q, q), both(self._alone, strict, strict)
+        )
+        return together / np.sqrt(np.maximum(self._runs + own, np.finfo(float).tiny))
 
 
 def t_quantiles(df: NDArray[np.float64], q: float) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.significance.noise_ratio import Pairs
 from replitune.significance.studies.pilot import Pilot, VarianceModel
 from replitune.significance.studies.planned import (
     FEW_NODES,
@@ -24,11 +25,14 @@ from replitune.significance.studies.planned import (
     SEARCH_NODES,
     Plan,
     Planned,
+    PlannedInFamily,
 )
 
 CONFIDENCE = 0.9
 """Of the intervals."""
 Interval = tuple[float, float]
+NOISE_RATIO = 3.0
+"""The bound that is named for families: twice what is seen of systems of one kind."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +265,22 @@ def sentence(row: PowerRow, metric: str = "") -> str:
             f"{row.smallest_margin:.2g})"
         )
     return text
+
+
+def family_sentence(
+    pilot: Pilot, replicas: Sequence[int], pairs: Pairs, *, alpha: float = 0.05, power: float = 0.8
+) -> str:
+    """What a pair of several would need with p adjusted for all `pairs`, with a bound on the noise of
+    runs and without: by Bonferroni, which max-t is never stricter than."""
+    found = []
+    for n in replicas:
+        bounded = PlannedInFamily(pilot.model, n, pilot.segments, NOISE_RATIO, pairs, alpha=alpha)
+        plain = Planned(pilot.model, Plan(n, n, pilot.segments), alpha=alpha / len(pairs))
+        found.append(f"{bounded.detectable(power):.2g} with {n} replicas ({plain.detectable(power):.2g})")
+    return (
+        f"of {len(pairs)} pairs, p adjusted, `crossed: {{noise_ratio: {NOISE_RATIO:g}}}`, asked for before "
+        f"looking, would detect (without it: at most) {', '.join(found)}"
+    )
 
 
 def testset_size(segments: int, documents: int | None) -> str:

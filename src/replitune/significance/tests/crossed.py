@@ -25,21 +25,22 @@ from replitune.significance.base import Comparison, Note, TestResult, without_no
 from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Scope
-from replitune.significance.crossed_pair import CrossedPair, better_on, margin_iv
+from replitune.significance.crossed_pair import CrossedPair, better_on
+from replitune.significance.margins import margin_iv, within_margin
 from replitune.significance.noise_ratio import Bound
+from replitune.significance.settings import Design
 from replitune.significance.system_parts import (
-    SMALLEST_CONTRIBUTING,
     SMALLEST_DOCUMENTS,
     Analyses,
     SystemParts,
     effective_documents,
     has_documents,
     ignored_documents,
+    samples_as_runs,
     unit_of,
     weighted,
 )
 
-Design = Literal["runs", "samples"]
 UnitOrAuto = Annotated[
     Literal["auto", "segment", "document"],
     about(
@@ -49,7 +50,11 @@ UnitOrAuto = Annotated[
 ]
 
 
-@iv.significance_test(cited="the crossed segments-by-replicas variance test of replitune", on_suite=True)
+@iv.significance_test(
+    cited="two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
+    "2022), with critical values after Cochran and Cox (1950)",
+    on_suite=True,
+)
 def crossed(
     comparison: Comparison | Sequence[Comparison],
     weights: Sequence[float] = (1.0,),
@@ -84,8 +89,9 @@ def crossed(
     The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
     makes p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
 
-    design: replicas are runs, or samples that are independent for each segment. margins: by metric
-    id, what counts as the same. analyses: what is shared with the tests of other pairs.
+    design: replicas are runs, or samples that are independent for each segment, or those of each
+    group are samples of one run. margins: by metric id, what counts as the same. analyses: what is
+    shared with the tests of other pairs.
     """
     comparisons = [comparison] if isinstance(comparison, Comparison) else comparison
     metric = comparisons[0].metric
@@ -101,6 +107,9 @@ def crossed(
     parts_a = [shared.parts(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
     parts_b = [shared.parts(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
 
+    if design == "nested":
+        parts_a, parts_b = ([samples_as_runs(one) for one in parts] for parts in (parts_a, parts_b))
+
     def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
         return CrossedPair(
             a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.higher_is_better, bound
@@ -109,7 +118,7 @@ def crossed(
     a, b = weighted(parts_a, weights), weighted(parts_b, weights)
     bound = None
     if noise_ratio is not None:
-        noise_ratio_iv(sides_of(a, b, strata, paired), scope)
+        noise_ratio_iv(sides_of(a, b, strata, paired), scope, design)
         bound = shared.bound(metric, noise_ratio, [a.scores, b.scores])
     pair = pair_of(a, b, None if bound is None or bound.contradicted else bound)
     G_eff = min(
@@ -132,7 +141,7 @@ def crossed(
                 for k, (c, of) in enumerate(zip(comparisons, units, strict=True))
                 if of == "segment" and has_documents(c.documents)
             ]
-    enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing >= SMALLEST_CONTRIBUTING
+    enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing[1]
     if pair.estimable and enough:
         p = pair.p
         details |= pair.single_runs()
@@ -144,7 +153,7 @@ def crossed(
         if margin is not None:
             margin_iv(margin, comparisons[0])
         if margin is not None and pair.varies:
-            details |= pair.within_margin(margin)
+            details |= within_margin(pair, margin, metric.higher_is_better)
             if margin <= pair.reach(2 * alpha):
                 text = f"the margin {margin:g} is less than this design could show"
                 notes.append(Note("margin-out-of-reach", text))
@@ -179,18 +188,20 @@ def crossed(
         details=details,
         variances=pair.variances(word, alpha),
         analysis=pair.estimate if pair.estimable and pair.varies else None,
-        next_run=pair.next_run if design == "runs" else None,
+        next_run=pair.next_run if design != "samples" else None,
         uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
     )
 
 
-def noise_ratio_iv(sides: Sequence[Side], scope: str) -> None:
+def noise_ratio_iv(sides: Sequence[Side], scope: str, design: str) -> None:
     """A bound is on the noise of runs of two systems, all of one kind."""
     misfit = None
     if scope == "segments":
         misfit = "a test of these runs, or of samples"
     elif len(sides) == 1:
         misfit = "`paired`"
+    elif design == "nested":
+        misfit = "`design: nested`"
     elif len(sides[0].strata) > 1:
         misfit = f"runs of {len(sides[0].strata)} tuners (`strata: none` takes them as one kind)"
     if misfit is not None:

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import dot, log
+from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult
@@ -70,6 +71,8 @@ def lmem(
     """
     from scipy.special import stdtrit
 
+    if design == "nested":
+        raise ReplituneError("`lmem` has no samples within runs", fix="leave it out, or take `crossed`")
     runs = runs and design == "runs"
     unit = "replica+segment" if runs else "segment"
     replicas = (*comparison.a.replicas, *comparison.b.replicas)

@@ -179,11 +179,12 @@ def said_of(cell: Any, final: bool) -> Verdict:
     """What a result says, of finished tests or not."""
     from replitune.results.summary import summarise_answers
 
+    pairs = [answer.sentence for answer in cell.answers] if len(cell.answers) > 1 else []
     return {
         "final": final,
         "where": f"{cell.testset}, {cell.name}",
-        "lines": summarise_answers([cell]).lines,
-        "more": 0,
+        "lines": [*summarise_answers([cell]).lines, *pairs[:SHOWN]],
+        "more": max(len(pairs) - SHOWN, 0),
         "words": "" if final else PEEKING,
     }
 

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from replitune.errors import ReplituneError
-from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
-from replitune.ledger.manifest import experiment_in
-from replitune.ledger.runs import NAME, read_run, require_results
+from replitune.ledger.manifest import require_experiment
+from replitune.ledger.runs import NAME, read_run
 from replitune.replicas import Replica, replica_ids
 from replitune.running.failures import last_message
 from replitune.running.locks import is_at_work
@@ -31,7 +29,6 @@ class Live:
     """The results in one folder. `look` as often as you like: only what has changed is read."""
 
     def __init__(self, folder: Path) -> None:
-        require_results(folder)
         self.folder = folder
         self._changed = -1
         self._open()
@@ -54,7 +51,7 @@ class Live:
             "experiment": self.experiment.name,
             "folder": str(self.folder),
             "status": status,
-            "host": None if progress.run is None else progress.run.host,
+            "host": None if progress.run is None else progress.run.process.host,
             "began": progress.began / 1e9 if progress.run is not None else None,
             "sign": self._sign(),
             "jobs": [done, known],
@@ -85,20 +82,11 @@ class Live:
             changed = 0
         if changed == self._changed:
             return
-        require_results(self.folder)  # it may have been renamed
-        experiment = experiment_in(self.folder)
-        if experiment is None:
-            raise ReplituneError(
-                "nothing says which experiment this is the folder of",
-                file=self.folder,
-                expected=f"{NAME}, which Snakemake writes when its first job starts, or manifest.json",
-                fix="is it results/<experiment>? has its first job started?",
-            )
+        self.experiment = require_experiment(self.folder)  # it may have been renamed
         self._changed = changed
-        self.experiment: Experiment = experiment
         run = read_run(self.folder)
-        self.progress = Progress(experiment, changed if run is not None else 0, run)
-        self.curves, self.so_far = Curves(experiment), SoFar(experiment)
+        self.progress = Progress(self.experiment, changed if run is not None else 0, run)
+        self.curves, self.so_far = Curves(self.experiment), SoFar(self.experiment)
 
     def _status(self) -> str:
         """running, elsewhere (on another machine, so unknown whether it is still running), done,
@@ -106,11 +94,11 @@ class Live:
         progress = self.progress
         if progress.run is None:
             return "done"
-        if progress.run.goes_on:
+        if progress.run.process.is_running:
             return "running"
         if progress.run.planned <= {job.name for job in progress.finished}:
             return "done"
-        if progress.run.goes_on is None:
+        if progress.run.process.is_running is None:
             return "elsewhere"
         return "failed" if progress.failed else "stopped"
 

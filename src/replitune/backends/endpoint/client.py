@@ -1,0 +1,291 @@
+"""Asks a server, by several threads: http.client with its connections kept open.
+
+What goes wrong is tried again after a pause, which the server may name (`Retry-After`); what cannot
+get better (a wrong key, an unknown model) ends the job. The key goes into one header and nowhere
+else: in whatever the server says it is replaced before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import select
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from replitune.backends.endpoint.answers import Answer, Journal, Tokens
+from replitune.backends.endpoint.settings import EndpointSettings
+from replitune.errors import ReplituneError
+
+PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds after the first failure, twice as many after each further one, and the most."""
+PATIENCE = 3600.0
+"""The longest `Retry-After` that is waited for."""
+LARGEST = 64 << 20
+"""Bytes of a response."""
+AGAIN = (408, 409, 425, 429)
+"""Statuses that pass, as those from 500 on do."""
+
+
+class Request(NamedTuple):
+    key: str
+    """sha256 of what is asked."""
+    body: bytes
+    most: Tokens
+    """More than it can cost."""
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int = 0
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    model: str | None = None
+    system_fingerprint: str | None = None
+    usage: _Usage | None = None
+
+
+class _AttemptError(Exception):
+    """An attempt that may be made again."""
+
+    def __init__(self, why: str, *, billed: bool, pause: float | None = None) -> None:
+        super().__init__(why)
+        self.billed = billed
+        """It may have been."""
+        self.pause = pause
+
+
+class Asking:
+    """What the threads share."""
+
+    def __init__(
+        self, settings: EndpointSettings, key: str | None, journal: Journal, requests: Sequence[Request]
+    ) -> None:
+        self.settings, self.key, self.journal = settings, key, journal
+        todo = [one for one in requests if one.key not in journal.answers]
+        self.todo = iter(todo)
+        self.workers = [_Worker(self, n) for n in range(min(settings.concurrency, len(todo)))]
+        self.error: BaseException | None = None
+        self.not_before = 0.0
+        """The server asked everybody to wait."""
+        self._changed = threading.Condition()
+
+    def run(self) -> None:
+        """Ask for what the journal has no answer to."""
+        for worker in self.workers:
+            worker.thread.start()
+        while waiting := [worker for worker in self.workers if worker.thread.is_alive()]:
+            for worker in waiting:
+                worker.cut_if_overdue()
+            waiting[0].thread.join(0.1)
+        if self.error is not None:
+            raise self.error
+
+    def fail(self, error: BaseException) -> None:
+        with self._changed:
+            self.error = self.error or error
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether to go on after so many seconds, or less when a thread has failed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.error is not None, seconds)
+        return self.error is None
+
+
+class _Worker:
+    """One thread with one connection."""
+
+    def __init__(self, asking: Asking, number: int) -> None:
+        self.state, self.asked, self.key, self.journal = asking, asking.settings, asking.key, asking.journal
+        self.number = number
+        self.thread = threading.Thread(target=self._run, name=f"ask-{number}", daemon=True)
+        self.open = False
+        """It has sent a request whose cost is not known yet."""
+        self._connection: http.client.HTTPConnection | None = None
+        self._deadline: float | None = None
+
+    def cut_if_overdue(self) -> None:
+        """A server that sends a byte now and then keeps every time-out of a socket from passing."""
+        connection, deadline = self._connection, self._deadline
+        if connection is not None and deadline is not None and time.monotonic() > deadline:
+            with contextlib.suppress(OSError, AttributeError):  # closed meanwhile
+                connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def _run(self) -> None:
+        try:
+            while self.state.error is None and (request := next(self.state.todo, None)) is not None:
+                self._answer(request)
+        except BaseException as error:
+            self.state.fail(error)
+        finally:
+            self._close()
+
+    def _answer(self, request: Request) -> None:
+        failures = 0
+        while self._reserve(request):
+            try:
+                answer, tokens = self._post(request)
+            except _AttemptError as failure:
+                if not failure.billed:
+                    self.journal.settle(request.most, (0, 0))
+                failures += 1
+                if failures > self.asked.retries:
+                    raise ReplituneError(
+                        f"{self.asked.url} did not answer",
+                        found=f"{failure}, for the {failures}th time",
+                        fix="run again when it is well: what was answered is kept",
+                    ) from None
+                pause = min(PAUSE * 2 ** (failures - 1), LONGEST_PAUSE) * (1 + self.number % 8 / 16)
+                if failure.pause is not None:
+                    pause = failure.pause
+                    self.state.not_before = max(self.state.not_before, time.monotonic() + pause)
+                if not self.state.wait(pause):
+                    return
+            else:
+                self.journal.settle(request.most, tokens, answer)
+                return
+            finally:
+                self.open = False
+
+    def _reserve(self, request: Request) -> bool:
+        """Wait until the request may be sent; False where it may not be."""
+        while self.state.wait(self.state.not_before - time.monotonic()):
+            at = self.journal.reserve(request.key, request.most, self.asked.budget, self.asked.per_minute)
+            if not isinstance(at, str):
+                self.open = True
+                if self.state.wait(at - time.time()):
+                    return True
+                self.journal.settle(request.most, (0, 0))  # it was not sent
+                return False
+            # requests that are under way usually cost less than they may
+            if not any(worker.open for worker in self.state.workers):
+                raise ReplituneError(
+                    "the budget is used up",
+                    file=self.journal.path,
+                    found=at,
+                    fix="raise `budget`, and run again: what was answered is kept",
+                )
+            self.state.wait(0.02)
+        return False
+
+    def _post(self, request: Request) -> tuple[Answer, Tokens]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self.key is not None:
+            headers["Authorization"] = f"Bearer {self.key}"
+        self._deadline = deadline = time.monotonic() + self.asked.timeout
+        try:
+            connection = self._connected()
+            connection.request(
+                "POST",
+                urlsplit(self.asked.url).path.rstrip("/") + "/chat/completions",
+                request.body,
+                headers,
+            )
+            response = connection.getresponse()
+            data = response.read(LARGEST + 1)
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
+            self._close()
+            late = time.monotonic() >= deadline
+            why = f"no answer in {self.asked.timeout:g} s" if late else f"{type(error).__name__}: {error}"
+            raise _AttemptError(self._without_key(why), billed=True) from None
+        finally:
+            self._deadline = None
+        if response.will_close or len(data) > LARGEST:
+            self._close()
+        data = data if self.key is None else data.replace(self.key.encode(), b"***")
+        if response.status == 200:
+            return _answer_in(data, request)
+        said = f"status {response.status}: {data[:300].decode('utf-8', 'replace')}"
+        if response.status == 400 and b'"content_filter"' in data:
+            return Answer(request.key, "", refusal=said), (0, 0)
+        if response.status in AGAIN or response.status >= 500:
+            pause = _pause(response.getheader("Retry-After"))
+            if pause is None or pause <= PATIENCE:
+                raise _AttemptError(said, billed=response.status >= 500, pause=pause)
+        self.journal.settle(request.most, (0, 0))
+        raise ReplituneError(
+            f"{self.asked.url} turned a request down",
+            found=said,
+            fix="put `url`, `model`, `sampling` or the key right, and run again: answers are kept",
+        )
+
+    def _connected(self) -> http.client.HTTPConnection:
+        """The connection, anew when the server has closed it meanwhile."""
+        connection = self._connection
+        if connection is not None and connection.sock is not None:
+            if not select.select([connection.sock], [], [], 0)[0]:
+                return connection
+            self._close()
+        parts = urlsplit(self.asked.url)
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._connection = kind(parts.hostname or "", parts.port, timeout=self.asked.timeout)
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _without_key(self, text: str) -> str:
+        return text if self.key is None else text.replace(self.key, "***")
+
+
+def _answer_in(data: bytes, request: Request) -> tuple[Answer, Tokens]:
+    try:
+        completion = msgspec.json.decode(data, type=_Completion)
+    except ValueError as error:
+        raise _AttemptError(f"no chat completion: {error}", billed=True) from None
+    if len(completion.choices) != 1:
+        raise _AttemptError(f"{len(completion.choices)} choices, where 1 was asked for", billed=True)
+    choice = completion.choices[0]
+    text, usage = choice.message.content or "", completion.usage
+    if "\0" in text:
+        raise _AttemptError("an answer with a NUL character", billed=True)
+    filtered = choice.finish_reason == "content_filter"
+    tokens = request.most if usage is None else (usage.prompt_tokens, usage.completion_tokens)
+    return (
+        Answer(
+            request.key,
+            text,
+            choice.finish_reason or "",
+            choice.message.refusal or ("content_filter" if filtered else ""),
+            completion.model or "",
+            completion.system_fingerprint or "",
+            (0, 0) if usage is None else tokens,
+        ),
+        tokens,
+    )
+
+
+def _pause(given: str | None) -> float | None:
+    """Seconds that `Retry-After` asks for, as a number or a date."""
+    if given is None:
+        return None
+    try:
+        return max(0.0, float(given))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    except ValueError:
+        return None

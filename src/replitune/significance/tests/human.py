@@ -1,0 +1,397 @@
+"""`human`: which of two systems do people prefer, by few judgements and the metrics of all segments?
+
+The difference of people's scores on the segments of which the outputs of both systems were judged,
+with the difference by each metric on all segments as a control variate (`controlled`). People must
+have judged segments, or whole documents, chosen at random or with known probabilities.
+
+Where both systems have several runs, delta is the mean over runs as far as metrics see them: what was
+judged is corrected by how the judged runs differ from the others, and the noise of runs is that of the
+judgements where several runs were judged: then p speaks of new runs, too. Where one was, it is that
+which metrics predict, and p speaks of new segments alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replitune.arithmetic import dot, product
+from replitune.errors import ReplituneError
+from replitune.settings import about
+from replitune.significance import arguments as iv
+from replitune.significance.base import Comparison, Note, TestResult, without_none
+from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, kish, sharpen
+from replitune.significance.counting import speaks_of, tolerance
+from replitune.significance.critical import Layers, Parts, layers, net_parts
+from replitune.significance.margins import within_margin
+from replitune.significance.system_parts import (
+    FEW_CONTRIBUTING,
+    FEW_DOCUMENTS,
+    SMALLEST_DOCUMENTS,
+    contributing_df,
+    document_sums,
+    few_contributing,
+    has_documents,
+)
+from replitune.significance.tests.crossed import UnitOrAuto
+
+FEW_JUDGED, FEWEST_JUDGED = 50.0, 10.0
+"""Fewer judged segments, or documents' worth of them, than this: a note, and no p."""
+ODD = 0.01
+"""p below which raters, or judged and other segments, are said to differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSide:
+    """One system: which runs were judged where, and what metrics say of all of them."""
+
+    metric: Judgements
+    name: str
+    sums: Floats
+    """(J, N) judgements times their weights."""
+    weights: Floats
+    """(J, N) 0 where nobody judged."""
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        known: NDArray[np.bool_] = self.weights > 0
+        return known
+
+    @property
+    def any(self) -> NDArray[np.bool_]:
+        """(N,) segments of which some run was judged."""
+        return np.asarray(self.known.any(axis=0))
+
+    @cached_property
+    def runs(self) -> Floats:
+        """(R, N, M)"""
+        return self.metric.controls[self.name].scores
+
+    @cached_property
+    def mean(self) -> Floats:
+        """(N, M) metrics, mean over runs."""
+        means: Floats = self.runs.mean(axis=0)
+        return means
+
+    @property
+    def rows(self) -> NDArray[np.intp] | None:
+        """(J,) place of each judged run among all; None where that is not known."""
+        return self.metric.controls[self.name].judged
+
+    def people(self, at: NDArray[np.intp]) -> Floats:
+        """(n,) mean judgement over the judged runs of these segments."""
+        known = self.known[:, at]
+        each = np.divide(self.sums[:, at], self.weights[:, at], out=np.zeros(known.shape), where=known)
+        means: Floats = each.sum(axis=0) / known.sum(axis=0)
+        return means
+
+    def judged(self, at: NDArray[np.intp]) -> Floats:
+        """(n, M) metrics of the same outputs."""
+        if self.rows is None:
+            return self.mean[at]
+        known = self.known[:, at]
+        means: Floats = (self.runs[self.rows][:, at] * known[..., np.newaxis]).sum(axis=0)
+        return means / known.sum(axis=0)[:, np.newaxis]
+
+    def noise(self, sample: Sample, slope: Floats) -> tuple[float, float, float]:
+        """V_rep, its degrees of freedom, and what of it is noise on single segments."""
+        R, J = len(self.runs), len(self.known)
+        centre = self.mean.mean(axis=0)
+        by_run = product(self.runs.mean(axis=1) - centre, slope) / R
+        inner, n = 0.0, R
+        if self.rows is not None and J > 1:
+            n = J
+            share = np.zeros(self.known.shape)
+            share[:, sample.at] = sample.weights / self.known[:, sample.at].sum(axis=0)
+            share = np.where(self.known, share, 0.0)
+            each = np.divide(self.sums, self.weights, out=np.zeros(share.shape), where=self.known)
+            each = each - product(self.runs[self.rows] - centre, slope)
+            total = (share * each).sum()
+            by_run[self.rows] += (share * (each - total)).sum(axis=1)
+            weight = share.sum(axis=1, keepdims=True)
+            own = (share * each).sum(axis=1, keepdims=True) / np.where(weight > 0, weight, 1.0)
+            cells = document_sums(share * (each - own), sample.units)
+            inner = J / (J - 1) * float((cells**2).sum())
+        return n / (n - 1) * dot(by_run, by_run), n - 1.0, inner
+
+
+@dataclass(frozen=True, eq=False)
+class HumanPair:
+    """Two systems: what was judged, the estimate, and its error."""
+
+    a: JudgedSide
+    b: JudgedSide
+    sample: Sample
+    word: str
+    """The unit: segment, document."""
+    both: bool
+    """Whether the noise of runs is counted, as far as it is seen."""
+
+    @property
+    def speaks_of_runs(self) -> bool:
+        """Whether people judged several runs of both, so that their noise is known."""
+        judged = [side.rows for side in (self.a, self.b)]
+        return self.both and all(rows is not None and len(rows) > 1 for rows in judged)
+
+    @cached_property
+    def alone(self) -> Sharpened:
+        return sharpen(self.sample, np.zeros_like(self.sample.z))
+
+    @cached_property
+    def helped(self) -> Sharpened:
+        return sharpen(self.sample, self.sample.slopes())
+
+    @property
+    def delta(self) -> float:
+        return self.helped.mean
+
+    @cached_property
+    def scores(self) -> tuple[float, float]:
+        """Mean judgements of the segments of which both were judged."""
+        a, b = (dot(self.sample.weights, side.people(self.sample.at)) for side in (self.a, self.b))
+        return a, b
+
+    @cached_property
+    def slack(self) -> float:
+        return tolerance(*self.scores)
+
+    @cached_property
+    def parts(self) -> Parts:
+        seg = np.array([self.helped.variance])
+        nu_seg = np.array([max(contributing_df(self.helped.added, self.helped.nu), 1.0)])
+        if not self.both:
+            return net_parts(np.zeros(0), np.zeros(0), seg, nu_seg, np.zeros(1), "segments")
+        noise = [side.noise(self.sample, self.helped.slope) for side in (self.a, self.b)]
+        rep, nu_rep, inner = np.array(noise).T
+        return net_parts(rep, nu_rep, seg, nu_seg, inner.sum(keepdims=True), "both")
+
+    @cached_property
+    def critical(self) -> Layers:
+        return Layers(*layers(self.parts.values, self.parts.nus))
+
+    @cached_property
+    def se(self) -> float:
+        return float(np.sqrt(self.parts.variance))
+
+    @property
+    def varies(self) -> bool:
+        return self.se > self.slack
+
+    @cached_property
+    def contributing(self) -> tuple[float, bool]:
+        """How many units make the difference, and whether they are enough for a p."""
+        return few_contributing(self.helped.added)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are judgements for a p."""
+        fewest = SMALLEST_DOCUMENTS if self.word == "document" else FEWEST_JUDGED
+        return self.helped.nu + 1 >= fewest and self.contributing[1]
+
+    def reach(self, level: float) -> float:
+        """Half the width of the interval with confidence 1 - level."""
+        return float(self.critical.value(level / 2)) * self.se
+
+    def p_beyond(self, bound: float, sign: float) -> float:
+        """One-sided p of H0: the true difference is no more (sign -1: no less) than `bound`."""
+        gap = sign * (self.delta - bound)
+        q = self.critical.tail(abs(gap) / self.se)
+        return q if gap > 0 else 1 - q
+
+
+def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> HumanPair:
+    metric = comparison.metric
+    if not isinstance(metric, Judgements):
+        raise ReplituneError(
+            f"test human is of people's judgements, and {metric.id} is a metric",
+            fix="give the judgements by `--human FILE --with METRIC ...`, or under `tests: human:`, and "
+            "name a test of metrics, too",
+        )
+    a, b = (
+        JudgedSide(metric, s.name, s.statistics[..., 0], s.statistics[..., 1])
+        for s in (comparison.a, comparison.b)
+    )
+    at = np.flatnonzero(a.any & b.any)
+    if not len(at):
+        raise ReplituneError(
+            f"no segment of which people judged the outputs of both {a.name} and {b.name}",
+            fix="judge both on the same segments, or leave the pair out with --pairs",
+        )
+    weights = a.weights[:, at].max(axis=0)
+    documents = _by_document(comparison, at, weights, unit)
+    sample = Sample(
+        b.people(at) - a.people(at),
+        b.judged(at) - a.judged(at),
+        weights / weights.sum(),
+        at,
+        b.mean - a.mean,
+        comparison.documents if documents else np.arange(comparison.segments, dtype=np.int32),
+    )
+    several = min(len(a.runs), len(b.runs)) > 1
+    return HumanPair(a, b, sample, "document" if documents else "segment", scope == "both" and several)
+
+
+@iv.significance_test(
+    cited="the test of people's judgements with metrics as control variates of replitune (PPI++; "
+    "Angelopoulos, Duchi and Zrnic, 2023)"
+)
+def human(
+    comparison: Comparison,
+    *,
+    alternative: iv.Alternative = "two-sided",
+    scope: Annotated[
+        Literal["both", "segments"],
+        about(
+            "Of what a small p speaks: new segments and new runs (`both`), where people judged several "
+            "of both systems, or new segments and these runs (`segments`)."
+        ),
+    ] = "both",
+    unit: UnitOrAuto = "auto",
+    alpha: float = 0.05,
+    margins: Mapping[str, float] | None = None,
+) -> TestResult:
+    """Test equal expected judgements."""
+    pair = pair_of(comparison, scope, unit)
+    a, b, alone = pair.a, pair.b, pair.alone
+    drawn = f"replica+{pair.word}" if pair.speaks_of_runs else pair.word
+    p = df = low = high = None
+    confidence = 1 - alpha if alternative == "two-sided" else 1 - 2 * alpha
+    details = {
+        "judged": float(len(pair.sample.at)),
+        "worth": alone.variance / pair.helped.variance if pair.helped.variance > 0 else 1.0,
+        "delta_alone": alone.mean,
+        "se_alone": float(np.sqrt(alone.variance)),
+    }
+    if abs(pair.delta) <= pair.slack and not pair.varies:
+        p = 1.0
+    elif pair.enough and pair.varies:
+        ahead = 1.0 if alternative == "greater" else -1.0
+        p = pair.p_beyond(0.0, np.sign(pair.delta) if alternative == "two-sided" else ahead)
+        p = min(1.0, 2 * p) if alternative == "two-sided" else p
+        df = pair.critical.effective_df(alpha)
+        reach = pair.reach(1 - confidence)
+        low, high = pair.delta - reach, pair.delta + reach
+        margin = (margins or {}).get(comparison.metric.id)
+        if margin is not None:
+            details |= within_margin(pair, margin, comparison.metric.higher_is_better)
+    replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
+    return TestResult(
+        method="human",
+        a=a.name,
+        b=b.name,
+        score_a=pair.scores[0],
+        score_b=pair.scores[1],
+        delta=pair.delta,
+        p=p,
+        alternative=alternative,
+        unit=drawn,
+        aggregation="mean",
+        n_a=len(a.runs),
+        n_b=len(b.runs),
+        segments=comparison.segments,
+        documents=comparison.n_documents,
+        generalises_to=speaks_of(drawn, (*replicas[0], *replicas[1])),
+        se=pair.se if pair.varies else 0.0,
+        df=df,
+        ci_low=low,
+        ci_high=high,
+        ci_level=None if low is None else confidence,
+        notes=without_none(*_notes(pair, details["worth"])),
+        details=details,
+    )
+
+
+def _by_document(comparison: Comparison, at: NDArray[np.intp], weights: Floats, unit: str) -> bool:
+    """Documents are the unit where enough of them were judged, or where whole ones were chosen."""
+    if unit != "auto" or not has_documents(comparison.documents):
+        return unit == "document"
+    if kish(comparison.documents[at], weights) >= FEW_DOCUMENTS:
+        return True
+    touched = np.unique(comparison.documents[at])
+    return len(touched) < comparison.n_documents and len(at) == np.isin(comparison.documents, touched).sum()
+
+
+def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
+    """What a reader must know of the metrics, the judged segments, the runs and the raters."""
+    metric, sample, word = pair.a.metric, pair.sample, pair.word
+    n, N, size = len(sample.at), len(sample.x), pair.helped.nu + 1
+    slopes = ", ".join(f"{name} {s:+.3g}" for name, s in zip(metric.names, pair.helped.slope, strict=True))
+    text = f"{n} of {N} segments judged; with metrics worth {worth:.2f} times as many ({slopes})"
+    notes: list[Note | None] = [Note("control-variates", text)]
+    if word == "segment" and size < FEW_JUDGED:
+        how = "no p" if size < FEWEST_JUDGED else "level approximate"
+        notes.append(Note("few-judged", f"judgements of {size:.0f} segments: {how}"))
+    if word == "document" and size < FEW_DOCUMENTS:
+        how = "no p" if size < SMALLEST_DOCUMENTS else "level approximate"
+        notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
+    few, enough = pair.contributing
+    if few < FEW_CONTRIBUTING:
+        how = "level approximate" if enough else "no p"
+        text = f"about {few:.0f} {word}s make the difference: {how}"
+        notes.append(Note("few-contributing", text))
+    only = int((pair.a.any ^ pair.b.any).sum())
+    if only:
+        text = f"{only} segments of which one system was judged are left out"
+        notes.append(Note("judged-one-only", text))
+    if n < N and not metric.weighted:
+        text = f"the judged {word}s are taken as chosen at random"
+        odd = _differs(sample)
+        code = "selection-unknown" if odd is None else "selection-differs"
+        text += "" if odd is None else f", and metrics say that they are not (p = {odd:.2g})"
+        notes.append(Note(code, text))
+    for side in (pair.a, pair.b):
+        if len(side.runs) > 1 and (side.rows is None or len(side.rows) == 1):
+            what = "unknown which run was judged" if side.rows is None else "one run was judged"
+            text = f"{side.name}: {what}; what metrics do not see of other runs is not in the interval"
+            notes.append(Note("one-judged-run", text, side.name))
+    if not pair.speaks_of_runs:
+        notes.append(Note("one-replica", "says nothing about other runs"))
+    return [*notes, *_rater_notes(metric, pair.a.name, pair.b.name)]
+
+
+def _differs(sample: Sample) -> float | None:
+    """p of the largest difference by a metric between the judged and the others, times the number
+    of metrics, where it is small."""
+    from scipy.special import ndtr
+
+    rest = np.ones(len(sample.x), bool)
+    rest[sample.at] = False
+    off = sample.x - sample.x.mean(axis=0)
+    spread = (off**2).sum(axis=0) / max(len(off) - 1, 1) * (1 / sample.size + 1 / rest.sum())
+    gap = np.abs(sample.x[sample.at].mean(axis=0) - sample.x[rest].mean(axis=0))
+    z = np.divide(gap, np.sqrt(spread), out=np.zeros_like(gap), where=spread > 0)
+    p = 2 * float(ndtr(-z.max())) * len(z)
+    return p if p < ODD else None
+
+
+def _rater_notes(metric: Judgements, a: str, b: str) -> list[Note]:
+    """Raters who see another difference, and segments on which A and B had other raters."""
+    from scipy.special import fdtrc
+
+    first, second = metric.raters.get(a, {}), metric.raters.get(b, {})
+    names = [name for name in first if name in second]
+    if len({*first, *second}) < 2:
+        return []
+    each = [second[name] - first[name] for name in names]
+    each = [d[~np.isnan(d)] for d in each]
+    each = [d for d in each if len(d) > 1]
+    notes = []
+    paired = sum(map(len, each))
+    given = sum(int((~np.isnan(scores)).sum()) for scores in first.values())
+    if 2 * paired < given:
+        text = f"{a} and {b} were mostly judged by different raters, whose scales may differ"
+        notes.append(Note("other-raters", text))
+    if len(each) > 1:
+        mean = float(np.concatenate(each).mean())
+        between = sum(len(d) * (float(d.mean()) - mean) ** 2 for d in each) / (len(each) - 1)
+        within = sum(float(((d - d.mean()) ** 2).sum()) for d in each) / (paired - len(each))
+        p = float(fdtrc(len(each) - 1, paired - len(each), between / within)) if within > 0 else 1.0
+        if p < ODD:
+            text = f"raters differ about {b} and {a} (F test p = {max(p, 1e-4):.2g}): another team may, too"
+            notes.append(Note("rater-effects", text))
+    return notes

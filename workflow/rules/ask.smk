@@ -1,0 +1,24 @@
+# answers/<testset>/<system>/<replica>.jsonl: what a server said, of which `decode` makes
+# translations; one job for all test sets, which leaves unchanged ones as they are.
+
+
+rule ask:
+    input:
+        unpack(job_inputs("ask")),
+    output:
+        update(
+            [AT.answers(name, "{system}", "{replica}") for name in EXPERIMENT.testsets]
+        ),
+    log:
+        **logs("ask", "{system}", "{replica}"),
+    wildcard_constraints:
+        system=systems_with("ask"),
+    threads: threads_of_system
+    resources:
+        **amounts(mem_mb=1000, runtime=240 * len(EXPERIMENT.testsets)),
+    params:
+        job=job_settings("ask"),
+    message:
+        "ask {wildcards.system} {wildcards.replica}"
+    shell:
+        command("ask")

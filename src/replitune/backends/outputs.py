@@ -11,12 +11,12 @@ import msgspec
 from replitune.backends.interface import Complain, Given
 from replitune.backends.settings import SystemSettings, Text
 from replitune.corpus.outputs import expand, read_output, require_countable, split_path
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.registry import Name
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
 from replitune.running.resources import Resources
-from replitune.settings import about, did_you_mean
+from replitune.settings import about
 
 Files = Text | Annotated[list[Text], about(min_length=1)]
 Groups = Annotated[dict[Name, Files], about(min_length=1)]

@@ -193,10 +193,6 @@ class CrossedPair:
         q = self.critical.tail(abs(gap) / self.se)
         return q if gap > 0 else 1 - q
 
-    def p_ahead(self, sign: float) -> float:
-        """One-sided p of H0: B is no better (sign -1: no worse) than A; 1 where nothing varies."""
-        return self.p_beyond(0.0, sign * self.sign) if self.varies else 1.0
-
     @property
     def p(self) -> float | None:
         """None when nothing varies and yet the scores differ."""
@@ -429,6 +425,6 @@ def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:
     """On how many test sets B is better, and worse, each with confidence 1 - alpha / 2."""
     counts = {}
     for name, sign in (("better_on", 1.0), ("worse_on", -1.0)):
-        p = [pair.p_ahead(sign) for pair in pairs]
+        p = [pair.p_beyond(0.0, sign * pair.sign) if pair.varies else 1.0 for pair in pairs]
         counts[name] = float(partial_conjunction(p, alpha / 2))
     return counts

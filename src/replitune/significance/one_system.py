@@ -30,6 +30,8 @@ from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
 from replitune.significance.next_run import prediction_interval
 from replitune.significance.registry import INTERVALS
+from replitune.significance.run import TestSetScores, run_scores
+from replitune.significance.system_parts import analyse
 from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
 from replitune.statistics.systems import SystemStatistics
 
@@ -264,17 +266,55 @@ def summarise(
     for name, interval in drawn.items():
         if interval.notes:
             notes[f"ci_{name}"] = interval.notes
+    return _summary(
+        system,
+        scores,
+        alpha,
+        s_sel=s_sel(metric, system, documents, shared.segments),
+        s_dev=s_dev,
+        ci={name: interval.limits for name, interval in drawn.items()},
+        notes=notes,
+        intervals=drawn,
+    )
+
+
+def summarise_suite(
+    testsets: Sequence[TestSetScores],
+    weights: Sequence[float],
+    id: str,
+    system: str,
+    *,
+    alpha: float = 0.05,
+) -> SystemSummary:
+    """A system on a suite of test sets, on which its runs are the same, under one metric: scores are
+    weighted means, and s_sel is by the linearised metric."""
+    scores = run_scores(testsets, weights, id, system)
+    parts = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
+    variances = [
+        (weight * analyse(metric, statistics, None).units) ** 2
+        for weight, (metric, statistics) in zip(weights, parts, strict=True)
+    ]
+    return _summary(
+        parts[0][1],
+        scores,
+        alpha,
+        s_sel=float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean()),
+        s_dev=None,
+        notes={"s_test": (ONE_REPLICA,)} if len(scores) == 1 else {},
+    )
+
+
+def _summary(
+    system: SystemStatistics, scores: NDArray[np.float64], alpha: float, **more: Any
+) -> SystemSummary:
+    """What the scores of its runs say of a system, and more."""
     return SystemSummary(
         name=system.name,
         n=system.n,
         avg=float(scores.mean()),
         scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
-        s_sel=s_sel(metric, system, documents, shared.segments),
-        s_dev=s_dev,
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
         next_run=prediction_interval(scores, 1 - alpha),
-        ci={name: interval.limits for name, interval in drawn.items()},
-        notes=notes,
-        intervals=drawn,
+        **more,
     )

@@ -66,17 +66,14 @@ def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
     of_hyps, of_refs = _separated(hyps), _separated(refs)
     if of_hyps is None or of_refs is None:
         return None
-    if of_hyps >= _MOST and of_refs <= _LEAST:
-        return (
-            f"the outputs look tokenised and the references do not "
-            f"({of_hyps:.0%} and {of_refs:.0%} of punctuation stands alone): detokenise the outputs"
-        )
-    if of_hyps <= _LEAST and of_refs >= _MOST:
-        return (
-            f"the references look tokenised and the outputs do not "
-            f"({of_refs:.0%} and {of_hyps:.0%} of punctuation stands alone): "
-            f"use references that are not tokenised"
-        )
+    sides = ("outputs", of_hyps), ("references", of_refs)
+    advice = {"outputs": "detokenise the outputs", "references": "use references that are not tokenised"}
+    for (name, share), (other, least) in (sides, sides[::-1]):
+        if share >= _MOST and least <= _LEAST:
+            return (
+                f"the {name} look tokenised and the {other} do not "
+                f"({share:.0%} and {least:.0%} of punctuation stands alone): {advice[name]}"
+            )
     return None
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from replitune.settings import SEED
@@ -206,6 +207,7 @@ def scores(
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
+    from replitune.running.files import sha256_file
     from replitune.settings import read as read_settings
     from replitune.statistics.given import arrange
     from replitune.tuners import TUNERS
@@ -254,6 +256,7 @@ def scores(
         first_segment=first_segment,
         read_as=read_as,
         undirected=given.undirected,
+        sha256={one.name: sha256_file(one.name) for one in rows if one.is_file},
     )
 
 
@@ -576,9 +579,11 @@ def _report(
     human: str | Path | None = None,
     controls: Sequence[str] = (),
     first_segment: int | None = None,
+    undirected: Sequence[str] = (),
+    sha256: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> ComparisonReport:
-    """`more`: other fields of the report."""
+    """`sha256`: of what is not in the stores. `more`: other fields of the report."""
     from dataclasses import replace
 
     from threadpoolctl import threadpool_limits
@@ -616,5 +621,11 @@ def _report(
             doubts=doubts,
         )
     metrics = {**comparison.metrics, **judged}
-    comparison = replace(comparison, metrics=metrics, people=tuple(judged))
+    comparison = replace(
+        comparison,
+        metrics=metrics,
+        people=tuple(judged),
+        undirected=undirected,
+        sha256={**comparison.sha256, **sha256},
+    )
     return ComparisonReport(comparison, stores, baseline, **more)

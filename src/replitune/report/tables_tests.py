@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from replitune.report.material import Material
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
-from replitune.report.specification import Column, Table, ends, exact
+from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
 from replitune.results.findings import adjusted, difference, significant
-from replitune.results.numbers import MISSING, p_value, score, signed
+from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
 from replitune.results.rows import DETAILS
 from replitune.results.wording import INTERVALS, corrected
@@ -22,44 +23,90 @@ from replitune.significance.variances import VarianceRow, shares
 
 Pair = tuple[str, str]
 
-PAIR = (
-    Column(None, "a", lambda _, pair, *__: pair[0]),
-    Column(None, "b", lambda _, pair, *__: pair[1]),
-    Column("pair", None, lambda _, pair, *__: f"{pair[1]} − {pair[0]}", left=True),
-)
-"""Of rows whose second object is a pair."""
 
-PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True))
+def _pair(row: Any) -> Pair:
+    return row if isinstance(row, tuple) else (row.a, row.b)
+
+
+PAIR = (
+    Column(None, "a", lambda _, pair, *__: _pair(pair)[0]),
+    Column(None, "b", lambda _, pair, *__: _pair(pair)[1]),
+    Column("pair", None, lambda _, pair, *__: " over ".join(reversed(_pair(pair))), left=True),
+)
+"""Of rows whose second object is a pair, or a test; B is the system that is ahead."""
+
+
+def by(delta: Callable[..., float | None]) -> Column:
+    """How much better B is, as answers tell it."""
+
+    def value(cell: Result, *row: Any) -> float | None:
+        found = delta(cell, *row)
+        return None if found is None else cell.better_by(found)
+
+    return Column("by", "by", value, score, in_units=True)
+
+
+BY = by(lambda *row: row[-1].delta)
+
+
+def better_ends() -> tuple[Column, ...]:
+    """The interval of `by`."""
+
+    def ends(cell: Result, test: TestResult) -> tuple[float | None, float | None]:
+        low, high = ((None if x is None else cell.better_by(x)) for x in (test.ci_low, test.ci_high))
+        return (low, high) if cell.better_by(1.0) > 0 else (high, low)
+
+    return (
+        Column("CI", None, ends, limits, in_units=True),
+        Column(None, "ci_low", lambda *row: ends(*row)[0]),
+        Column(None, "ci_high", lambda *row: ends(*row)[1]),
+    )
+
+
+PAIR_OF_ROW: tuple[Column, ...] = (
+    *exact("a", "b"),
+    Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True),
+)
 """Of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)
 
 
 def pair_rows(material: Material) -> list[tuple[Result, Pair]]:
-    """A row for each pair of each (test set, metric)."""
-    return [(cell, pair) for cell in material.cells for pair in cell.pairs]
+    """A row for each pair of each (test set, metric), B the system that is ahead."""
+    return [(cell, cell.ahead_last(pair)) for cell in material.cells for pair in cell.pairs]
+
+
+def test_rows(material: Material) -> list[tuple[Result, TestResult]]:
+    """A row for each test, in the direction of the answer about its pair."""
+    rows = []
+    for cell in material.cells:
+        for result in cell.tests:
+            found = cell.test(cell.ahead_last((result.a, result.b)), result.method)
+            rows += [] if found is None else [(cell, found)]
+    return rows
 
 
 def pairs(material: Material) -> Table:
-    """Every pair of systems by every test: difference, interval, p, adjusted p, the smallest p
-    that the test could have returned, and what a small p generalises to."""
+    """Every pair of systems by every test: how much better the system is that is ahead, interval, p,
+    adjusted p, the smallest p that the test could have returned, and what a small p generalises to."""
     alpha = material.alpha
-    rows = [(cell, result) for cell in material.cells for result in cell.tests]
+    rows = test_rows(material)
     noticed = any(published_name(cell) for cell in material.cells)
     counted = any(result.details.get("won") is not None for _, result in rows)
     return Table(
         title="Differences and their tests",
-        caption="Differences between systems: p by each test, adjusted p "
+        caption="How much better the first system of a pair is than the second: p by each test, adjusted p "
         f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
         "small p generalises to." + (f" {CAPTION}." if noticed else ""),
         columns=(
             *CELL,
-            *PAIR_OF_ROW,
+            *PAIR,
             METHOD,
             *exact("score_a", "score_b"),
-            Column("delta", "delta", show=signed, in_units=True),
+            BY,
             *([Column(HEADING, HEADING, _noticed, percent)] if noticed else []),
-            *ends(),
+            *better_ends(),
             *([Column("won / tied / lost", None, _counted)] if counted else []),
             *exact("se", "df"),
             Column("p", "p", show=p_value),
@@ -105,7 +152,7 @@ def _detail(name: str) -> Callable[[Result, TestResult], float | None]:
 
 
 def _counted(cell: Result, result: TestResult) -> str:
-    """Shares of the test sets drawn that B won, tied and lost, in percent."""
+    """Shares of the test sets drawn that the system that is ahead won, tied and lost, in percent."""
     shares = [result.details.get(name) for name in ("won", "tied", "lost")]
     return MISSING if None in shares else " / ".join(f"{100 * (s or 0):.1f}" for s in shares)
 
@@ -136,7 +183,7 @@ def p(material: Material) -> Table:
         columns=(
             *CELL,
             *PAIR,
-            Column("delta", "delta", difference, signed, True),
+            by(difference),
             *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
         ),
         rows=pair_rows(material),
@@ -197,7 +244,7 @@ def resampling(material: Material) -> Table:
             Column("unit", "unit", lambda *row: row[2], left=True),
             Column("AR", "ar", lambda *row: row[3], left=True),
             Column("bootstrap", "bootstrap", lambda *row: row[4], left=True),
-            Column("delta", "delta", delta, signed, True),
+            by(delta),
             column("p AR", "p_ar", 1),
             column("p bootstrap", "p_bootstrap", 2),
         ),
@@ -206,21 +253,12 @@ def resampling(material: Material) -> Table:
     )
 
 
-PAIR_OF_TEST = (
-    Column(None, "a", lambda _, test, __: test.a),
-    Column(None, "b", lambda _, test, __: test.b),
-    Column("pair", None, lambda _, test, __: f"{test.b} − {test.a}", left=True),
-)
-"""Of rows whose second object is a test."""
-
-
 def variances(material: Material) -> Table | None:
     """Where the uncertainty of each difference comes from: standard deviations of what one run, one
     segment, and one run on one segment add, with intervals, and their shares of Var(delta)."""
     rows = [
         (cell, test, source)
-        for cell in material.cells
-        for test in cell.tests
+        for cell, test in test_rows(material)
         if test.method == cell.lead_method
         for source in test.variances
     ]
@@ -235,7 +273,7 @@ def variances(material: Material) -> Table | None:
         "the test set's, more runs cannot help.",
         columns=(
             *CELL,
-            *PAIR_OF_TEST,
+            *PAIR,
             Column("source", "source", left=True),
             Column("of", "about", show=lambda name: name or "", left=True),
             Column("sd", "sd", show=score, in_units=True),
@@ -271,9 +309,8 @@ def suites(material: Material) -> Table | None:
     by_key = {(cell.testset, cell.metric): cell for cell in material.cells}
     rows = [
         (cell, test, row)
-        for cell in material.cells
+        for cell, test in test_rows(material)
         if cell.suite
-        for test in cell.tests
         for row in _on_testsets(cell, test, by_key)
     ]
     if not rows:
@@ -288,10 +325,10 @@ def suites(material: Material) -> Table | None:
         columns=(
             Column("suite", "suite", lambda cell, *_: cell.testset, left=True),
             Column("metric", "metric", lambda cell, *_: cell.name, left=True),
-            *PAIR_OF_TEST,
+            *PAIR,
             Column("test set", "testset", left=True),
             Column("weight", "weight", show=score),
-            Column("delta", "delta", show=signed, in_units=True),
+            BY,
             Column("p", "p", show=p_value, mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
             Column("better", "better_on"),
             Column("worse", "worse_on"),
@@ -316,7 +353,7 @@ def _on_testsets(
     }
     p = adjust([one.p for one in alone.values()], "holm")
     return rows + [
-        OnTestSet(testset, cell.suite[testset], one.delta if one.a == test.a else -one.delta, q)
+        OnTestSet(testset, cell.suite[testset], one.delta, q)
         for (testset, one), q in zip(alone.items(), p, strict=True)
     ]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from replitune.significance.arguments import median_replica
 from replitune.significance.next_run import prediction_interval
-from replitune.significance.one_system import ONE_REPLICA, SystemSummary, sd
+from replitune.significance.one_system import SystemSummary, sd, spread_notes
 from replitune.significance.run import TestSetScores, run_scores
 from replitune.significance.system_parts import analyse
 
@@ -45,5 +45,5 @@ def summarise_suite(
         s_test=sd(scores),
         median_replica=replicas[median_replica(scores, replicas)],
         next_run=prediction_interval(scores, 1 - alpha),
-        notes={"s_test": (ONE_REPLICA,)} if len(scores) == 1 else {},
+        notes=spread_notes(*(statistics.statistics for _, statistics in pairs)),
     )

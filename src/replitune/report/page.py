@@ -21,8 +21,8 @@ from replitune.report.tables_scores import anchor
 from replitune.report.tables_studies import plan_sentences
 from replitune.results.answer import Answer
 
-SIZE = 4_900_000
-"""Bytes of a page, when segments can be left out to keep to it."""
+SIZE = 4_899_000
+"""Bytes of a page, but for some hundreds, when segments can be left out to keep to it."""
 
 WIDE = 600
 """Points; a wider figure has a row of its own."""

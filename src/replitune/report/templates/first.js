@@ -24,7 +24,7 @@
   }));
 
   // marks that both pictures share: intervals, sizes, runs, odd runs with a ring and their name
-  const marks = (rows, dots, facet) => {
+  const marks = (rows, dots, facet, roomy) => {
     const y = facet ? { fy: "y", y: "side" } : { y: "y", dy: -8 }, odd = dots.filter((dot) => dot.odd);
     const single = (row) => row.told.state === "these-outputs", known = rows.filter((row) => row.ends);
     const interval = (some, dashes) => Plot.link(some, { ...(facet ? { fy: "y", y1: 0, y2: 0 } : { y1: "y", y2: "y" }), x1: (row) => row.ends[0], x2: (row) => row.ends[1], stroke: ink, strokeWidth: 3, strokeDasharray: dashes });
@@ -36,8 +36,7 @@
       interval(known.filter((row) => !single(row)), null),
       interval(known.filter(single), "3 4"),
       Plot.dot(rows.filter((row) => row.told), { ...(facet ? { fy: "y", y: () => 0 } : { y: "y" }), x: "x", r: 6, symbol: glyph, rotate: (row) => (facet ? (row.x < 0 ? -90 : 90) : row.x < 0 ? 180 : 0), fill: (row) => (row.told.surely ? ink(row) : "var(--paper)"), stroke: ink, strokeWidth: 2.2, ariaLabel: "system" }),
-      named(odd.filter(left), -1),
-      named(odd.filter((dot) => !left(dot)), 1),
+      ...(roomy || odd.length < 2 ? [named(odd.filter(left), -1), named(odd.filter((dot) => !left(dot)), 1)] : []),
     ];
   };
 
@@ -71,7 +70,7 @@
         Plot.barX(rows.filter((row) => row.told.detectable), { fy: "y", x1: (row) => -row.told.detectable / row.scale, x2: (row) => row.told.detectable / row.scale, fill: "var(--band)" }),
         Plot.tickX(rows.filter((row) => row.told.margin).flatMap((row) => [-1, 1].map((side) => ({ y: row.y, x: (side * row.told.margin) / row.scale }))), { fy: "y", x: "x", stroke: "var(--note)", strokeDasharray: "3 3" }),
         Plot.ruleX([0], { stroke: "var(--ink)" }),
-        ...marks(rows, dots, true),
+        ...marks(rows, dots, true, wide),
         Plot.text(ticks, { fy: "y", x: "x", y: -1.02, text: "text", fill: "var(--quiet)", fontSize: 11, stroke: "var(--paper)", strokeWidth: 4 }),
         wide
           ? Plot.text(rows, { fy: "y", frameAnchor: "left", dx: -8, textAnchor: "end", text: (row) => label(row.y), fontWeight: 700, fontSize: 13 })
@@ -112,7 +111,7 @@
       x: { label: `${c.name} ${c.neutral ? "more than" : "better than"} ${label(anchor)} →`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: wide ? 6 : 3, tickFormat: said.tick },
       marks: [
         Plot.ruleX([0], { stroke: "var(--ink)" }),
-        ...marks(rows, dots, false),
+        ...marks(rows, dots, false, wide),
         Plot.dot(rows.filter((row) => row.y === anchor), { x: "x", y: "y", r: 5, fill: "var(--ink)" }),
         Plot.text(rows, { y: "y", frameAnchor: "right", dx: right - 2, textAnchor: "end", text: words, fontWeight: (row) => (row.told?.surely ? 700 : 400) }),
       ],

@@ -579,7 +579,7 @@ def test_a_page_of_paper_has_no_controls(browser: Browser, page: Path):
     browser.do("Emulation.setEmulatedMedia", media="")
 
 
-LONG = "transformer-big-deep-{}-with-back-translation-and-noise-2025"
+LONG = "transformer-{}-back-translated-2025"
 
 
 def test_names_are_elided_where_they_agree_and_nowhere_else(

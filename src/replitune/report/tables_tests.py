@@ -31,22 +31,28 @@ def _pair(row: Any) -> Pair:
 PAIR = (
     Column(None, "a", lambda _, pair, *__: _pair(pair)[0]),
     Column(None, "b", lambda _, pair, *__: _pair(pair)[1]),
-    Column("pair", None, lambda _, pair, *__: " over ".join(reversed(_pair(pair))), left=True),
+    Column("pair", None, lambda cell, pair, *_: _over(cell, _pair(pair)), left=True),
 )
-"""Of rows whose second object is a pair, or a test; B is the system that is ahead."""
+"""Of rows whose second object is a pair, or a test; printed in the direction of the answer."""
 
 
-def by(delta: Callable[..., float | None]) -> Column:
-    """How much better B is, as answers tell it."""
+def _over(cell: Result, pair: Pair) -> str:
+    behind, ahead = cell.ahead_last(pair)
+    return f"{ahead} over {behind}"
+
+
+def by(delta: Callable[..., float | None], key: str | None = None) -> Column:
+    """How much better the system is that is ahead, of the difference B - A."""
 
     def value(cell: Result, *row: Any) -> float | None:
-        found = delta(cell, *row)
-        return None if found is None else cell.better_by(found)
+        found, pair = delta(cell, *row), _pair(row[0])
+        return found and cell.better_by(found if cell.ahead_last(pair) == pair else -found)
 
-    return Column("by", "by", value, score, in_units=True)
+    return Column("by", key, value, score, in_units=True)
 
 
-BY = by(lambda *row: row[-1].delta)
+def _delta(*row: Any) -> float:
+    return float(row[-1].delta)
 
 
 def better_ends() -> tuple[Column, ...]:
@@ -73,12 +79,12 @@ METHOD = Column("test", "method", left=True)
 
 
 def pair_rows(material: Material) -> list[tuple[Result, Pair]]:
-    """A row for each pair of each (test set, metric), B the system that is ahead."""
-    return [(cell, cell.ahead_last(pair)) for cell in material.cells for pair in cell.pairs]
+    """A row for each pair of each (test set, metric)."""
+    return [(cell, pair) for cell in material.cells for pair in cell.pairs]
 
 
 def test_rows(material: Material) -> list[tuple[Result, TestResult]]:
-    """A row for each test, in the direction of the answer about its pair."""
+    """A row for each test, B the system that is ahead."""
     rows = []
     for cell in material.cells:
         for result in cell.tests:
@@ -104,7 +110,7 @@ def pairs(material: Material) -> Table:
             *PAIR,
             METHOD,
             *exact("score_a", "score_b"),
-            BY,
+            by(_delta, "by"),
             *([Column(HEADING, HEADING, _noticed, percent)] if noticed else []),
             *better_ends(),
             *([Column("won / tied / lost", None, _counted)] if counted else []),
@@ -184,6 +190,7 @@ def p(material: Material) -> Table:
             *CELL,
             *PAIR,
             by(difference),
+            Column(None, "delta", difference),
             *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
         ),
         rows=pair_rows(material),
@@ -245,6 +252,7 @@ def resampling(material: Material) -> Table:
             Column("AR", "ar", lambda *row: row[3], left=True),
             Column("bootstrap", "bootstrap", lambda *row: row[4], left=True),
             by(delta),
+            Column(None, "delta", delta),
             column("p AR", "p_ar", 1),
             column("p bootstrap", "p_bootstrap", 2),
         ),
@@ -258,7 +266,8 @@ def variances(material: Material) -> Table | None:
     segment, and one run on one segment add, with intervals, and their shares of Var(delta)."""
     rows = [
         (cell, test, source)
-        for cell, test in test_rows(material)
+        for cell in material.cells
+        for test in cell.tests
         if test.method == cell.lead_method
         for source in test.variances
     ]
@@ -309,8 +318,9 @@ def suites(material: Material) -> Table | None:
     by_key = {(cell.testset, cell.metric): cell for cell in material.cells}
     rows = [
         (cell, test, row)
-        for cell, test in test_rows(material)
+        for cell in material.cells
         if cell.suite
+        for test in cell.tests
         for row in _on_testsets(cell, test, by_key)
     ]
     if not rows:
@@ -328,7 +338,8 @@ def suites(material: Material) -> Table | None:
             *PAIR,
             Column("test set", "testset", left=True),
             Column("weight", "weight", show=score),
-            BY,
+            by(_delta),
+            *exact("delta"),
             Column("p", "p", show=p_value, mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
             Column("better", "better_on"),
             Column("worse", "worse_on"),

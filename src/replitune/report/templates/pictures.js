@@ -145,6 +145,7 @@ const pictures = (() => {
       let k = 0;
       const at = (name, i) => name[end ? name.length - 1 - i : i];
       while (names.every((name) => k < name.length - 1 && at(name, k) === at(names[0], k))) k++;
+      while (k && names.some((name) => [k - 1, k].every((i) => /[\p{L}\p{N}]/u.test(at(name, i))))) k--; // whole words
       return names.length > 1 ? k : 0;
     };
     const front = same(false), back = same(true);

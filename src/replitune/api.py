@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace as with_fields
@@ -214,6 +215,7 @@ def scores(
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
+    from replitune.running.files import sha256_file
     from replitune.statistics.given import arrange
     from replitune.tuners import TUNERS
 
@@ -260,6 +262,7 @@ def scores(
         first_segment=first_segment,
         read_as=read_as,
         undirected=given.undirected,
+        sha256={one.name: sha256_file(one.name) for one in rows if one.is_file},
     )
 
 
@@ -538,9 +541,11 @@ def _report(
     human: str | Path | None = None,
     controls: Sequence[str] = (),
     first_segment: int | None = None,
+    undirected: Sequence[str] = (),
+    sha256: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> ComparisonReport:
-    """`more`: other fields of the report."""
+    """`sha256`: of what is not in the stores. `more`: other fields of the report."""
     from threadpoolctl import threadpool_limits
 
     from replitune.report.report import ComparisonReport
@@ -575,5 +580,11 @@ def _report(
             doubts=doubts,
         )
     metrics = {**comparison.metrics, **judged}
-    comparison = replace(comparison, metrics=metrics, people=tuple(judged))
+    comparison = replace(
+        comparison,
+        metrics=metrics,
+        people=tuple(judged),
+        undirected=undirected,
+        sha256={**comparison.sha256, **sha256},
+    )
     return ComparisonReport(comparison, stores, baseline, **more)

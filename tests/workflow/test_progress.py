@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from replitune.corpus.prepare import corpus_warnings
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.plan import count_jobs
 from replitune.experiment.reading import resolve
@@ -172,6 +173,8 @@ def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     summary = progress.whole_summary()
     assert summary is not None
     assert str(summary) in said
+    given = [caveat.text for caveat in summary.trust if caveat.code == "given"]
+    assert given == corpus_warnings(experiment.at.inputs), "as the page says"
     *_, report = said.splitlines()
     assert report.startswith(f"report: {experiment.at.page} (")
 

@@ -12,7 +12,7 @@ import msgspec
 from replitune.backends.interface import Complain, Given
 from replitune.backends.outputs import Files, output_files, require_known
 from replitune.backends.settings import SystemSettings, Text
-from replitune.errors import ReplituneError, did_you_mean
+from replitune.errors import ReplituneError
 from replitune.readers.settings import ColumnNames
 from replitune.registry import Name
 from replitune.replicas import Replica, replica_ids

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -237,8 +239,9 @@ def run(options: argparse.Namespace) -> int:
             fix="say what must hold: --fail-unless better, not-worse or same",
         )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
-    if options.fail_unless and report.undirected:
-        (name, *_) = report.undirected
+    report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))
+    if options.fail_unless and report.comparison.undirected:
+        (name, *_) = report.comparison.undirected
         raise ReplituneError(
             f"is more or less of {name} better?",
             found="a name that does not say, and --fail-unless",

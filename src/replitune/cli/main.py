@@ -143,6 +143,7 @@ def _run(arguments: list[str]) -> int:
         given, rest = given[:where], given[where + 1 :]
     options = parser.parse_args(given)
     options.rest = rest
+    options.line = ["replitune", *arguments]
     if options.log is None:
         return _recorded(module, options, arguments)
     with contextlib.ExitStack() as stack:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from replitune.cli.options import add_settings, given_settings
@@ -47,6 +49,7 @@ def run(options: argparse.Namespace) -> None:
         systems=options.systems,
         **given_settings(options, ReplicaDesign, "design"),
     )
+    comparison = replace(comparison, command=shlex.join(options.line))
     if options.out is not None:
         for result in comparison.metrics.values():
             result.write(Path(options.out))

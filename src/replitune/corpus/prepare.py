@@ -179,6 +179,11 @@ def write_inputs(given: Corpus | Mapping[str, Any], folder: str | Path, *, seed:
     return warnings
 
 
+def corpus_warnings(inputs: str | Path) -> list[str]:
+    """Of an account of the inputs; none before there is one."""
+    return list(json.loads(read_text(inputs))["warnings"]) if Path(inputs).is_file() else []
+
+
 def _place(path: str, base: str | Path) -> str:
     """Where a file named in the experiment is."""
     return path if path.startswith(SACREBLEU) else str(Path(base) / path)

@@ -227,8 +227,6 @@ class ComparisonReport(Report):
     """By system; none for a table of scores."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
-    undirected: tuple[str, ...] = ()
-    """Metrics of which nothing says whether more or less is better."""
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:
@@ -248,9 +246,8 @@ class ComparisonReport(Report):
             methods={entry.id: entry.name for entry in settings.methods},
             segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
             explain=self._explain,
-            inputs=self.comparison.inputs,
             people=self.comparison.people,
-            provenance=self.comparison.summary.provenance,
+            said=self.comparison.summary,
         )
 
     @property

@@ -39,6 +39,18 @@ ONE_SEGMENT = Note("one-unit", "one segment, or none: nothing to draw from")
 ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
 
 
+def spread_notes(*statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
+    """Why s_test is None or says nothing: one run, or runs that are the same in every segment of every
+    test set."""
+    runs = len(statistics[0])
+    if runs == 1:
+        return {"s_test": (ONE_REPLICA,)}
+    if all(np.array_equal(of_set[0], run) for of_set in statistics for run in of_set[1:]):
+        text = f"all {runs} runs are the same in every segment, as copies of one are"
+        return {"s_test": (Note("identical-runs", text),)}
+    return {}
+
+
 @dataclass(frozen=True)
 class SystemSummary:
     """One system on one test set under one metric. What cannot be computed is None, and `notes`
@@ -240,9 +252,7 @@ def summarise(
     iv.system_iv(system)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
-    notes: dict[str, tuple[Note, ...]] = {}
-    if system.n == 1:
-        notes["s_test"] = (ONE_REPLICA,)
+    notes = spread_notes(system.statistics)
     if system.segments == 1:
         notes["s_sel"] = (ONE_SEGMENT,)
     s_dev = None
@@ -300,7 +310,7 @@ def summarise_suite(
         alpha,
         s_sel=float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean()),
         s_dev=None,
-        notes={"s_test": (ONE_REPLICA,)} if len(scores) == 1 else {},
+        notes=spread_notes(*(statistics.statistics for _, statistics in parts)),
     )
 
 

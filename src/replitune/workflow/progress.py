@@ -236,10 +236,12 @@ class Progress:
         return self._summary(with_names(cells)) if any(cell.answers for cell in cells) else None
 
     def _summary(self, cells: Sequence[Result]) -> Summary:
+        from replitune.corpus.prepare import corpus_warnings
         from replitune.results.summary import summarise_answers
 
         baseline = getattr(self.experiment.settings.tests.pairs, "baseline", None)
-        return summarise_answers(cells, baseline=baseline)
+        given = corpus_warnings(self.experiment.at.inputs)
+        return summarise_answers(cells, baseline=baseline, given=given)
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:

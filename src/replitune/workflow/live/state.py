@@ -183,7 +183,11 @@ class Live:
 
     def _verdict(self, wait: bool) -> State | None:
         cell = self.progress.tested()
-        return self.so_far.look(wait) if cell is None else said_of(cell, final=True)
+        from replitune.corpus.prepare import corpus_warnings
+
+        if cell is None:
+            return self.so_far.look(wait)
+        return said_of(cell, corpus_warnings(self.experiment.at.inputs), final=True)
 
 
 def _short(message: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from replitune.report.specification import latex_text
+from replitune.report.latex import latex_text
 from replitune.results.numbers import interval, p_value, score, signed
 from replitune.results.result import Result
 from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
@@ -246,14 +246,17 @@ def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
         assert balanced(text), path.name
         assert not re.search(r"(?<!\\)[#_%]", text.split("\n", 1)[1]), path.name
         assert text.count("$") % 2 == 0, path.name
-        columns = len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1])
+        spec = re.search(r"\\begin\{tabular\}\{@\{\}(.*)@\{\}\}", text)[1]
+        columns = len(re.sub(r">\{.*?\}p\{\d+pt\}", "l", spec))
+        assert f"\\label{{tab:{path.stem}}}" in text
         assert all(len(row) == columns for row in latex_rows(text)), path.name
         assert text.isascii(), [c for c in text if not c.isascii()]
     assert len(documents) == 11
     if shutil.which("pdflatex"):
         whole = "\n".join(documents)
         (tmp_path / "all.tex").write_text(
-            "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
+            "\\documentclass[a4paper,twocolumn]{article}\n"
+            "\\usepackage{booktabs,array,longtable}\\begin{document}\n"
             f"{whole}\\end{{document}}\n"
         )
         run = subprocess.run(
@@ -263,6 +266,7 @@ def test_latex_is_well_formed(replitune: Callable[..., Ran], tmp_path: Path):
             text=True,
         )
         assert run.returncode == 0, run.stdout[-2000:]
+        assert "Overfull" not in run.stdout
 
 
 def test_latex_specials_are_escaped():

@@ -73,6 +73,11 @@ class Material:
             given=[*self.inputs, *self.corpus],
         )
 
+    @property
+    def said(self) -> str:
+        """The sentence of each test set."""
+        return " ".join(self.summary.lines[: len(self.summary.headlines)])
+
     @cached_property
     def names(self) -> dict[str, str]:
         """How metrics are printed, by id."""

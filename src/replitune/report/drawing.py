@@ -149,15 +149,20 @@ LONGEST = 24
 """Letters of a line of a name beside an axis."""
 
 
-def _break_lines(canvas: Any) -> None:
-    """Break long names into lines, so that they leave room for the picture."""
+def _break_lines(canvas: Any) -> float:
+    """Break long names into lines, so that they leave room for the picture; returns the inches that rows
+    of several lines take."""
     from matplotlib.ticker import FuncFormatter
 
+    more = 0
     for axis in (axis for axes in canvas.axes for axis in (axes.xaxis, axes.yaxis)):
+        axis.set_label_text(fill(axis.get_label_text(), int(14 * canvas.get_figwidth())))
         if isinstance(axis.get_major_formatter(), FuncFormatter):  # labels that were given
-            names = [label.get_text() for label in axis.get_majorticklabels()]
-            if any(len(name) > LONGEST for name in names):
-                axis.set_ticklabels([fill(name, LONGEST) for name in names])
+            names = [fill(label.get_text(), LONGEST) for label in axis.get_majorticklabels()]
+            if any("\n" in name for name in names):
+                axis.set_ticklabels(names)
+                more += (axis.axis_name == "y") * len(names) * max(name.count("\n") for name in names)
+    return 0.11 * more
 
 
 def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
@@ -178,10 +183,10 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
             figure.draw(panels[:, 0])
         else:
             figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
-        _break_lines(canvas)
+        more = _break_lines(canvas)
         legends = [legend for axes in canvas.axes if (legend := axes.get_legend()) is not None]
         above = max((legend.get_window_extent().height for legend in legends), default=0.0)
-        canvas.set_figheight(figure.size[1] + above / canvas.dpi)
+        canvas.set_figheight(figure.size[1] + above / canvas.dpi + more)
         engine = canvas.get_layout_engine()
         assert engine is not None
         engine.execute(canvas)  # places everything, once for all kinds of files

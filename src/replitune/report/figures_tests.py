@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import COLUMN, PAGE, Figure, add_legend, look, of_each_cell
+from replitune.report.drawing import COLUMN, LONGEST, PAGE, Figure, add_legend, look, of_each_cell
 from replitune.report.material import Material
 from replitune.results.findings import adjusted
 from replitune.results.numbers import p_equation, p_value, score
@@ -60,7 +60,8 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         axes.set_aspect("equal")
 
     lead = next(result for result in cell.tests if result.method == cell.lead_method)
-    side = min(1.0 + (0.36 if legible else 0.16) * len(systems), PAGE)
+    longest = min(max(map(len, systems)), LONGEST)
+    side = min(0.6 + 0.06 * longest + (0.36 if legible else 0.16) * len(systems), PAGE)
     return Figure(
         f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "

@@ -211,6 +211,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="papers: mean ± s, best bold, daggers, and the differences; multeval: metric by "
         "system with score, s_sel, s_test and p (default papers)",
     )
+    parser.add_argument("--figures", metavar="DIR", help="write the figures as PDF and SVG")
+    parser.add_argument(
+        "--methods-paragraph", metavar="FILE", help="write what was done, with references, for a paper"
+    )
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
     parser.add_argument(
         "--rank",
@@ -231,8 +235,9 @@ def run(options: argparse.Namespace) -> int:
         raise ReplituneError("no metrics to choose segments by", fix="name them with --with")
     if options.controls and not options.human and not options.judge_next:
         raise ReplituneError("--with is of judgements", fix="give them (--human FILE)")
-    if options.html:
-        needs("plots", "--html")
+    for option in ("html", "figures"):
+        if getattr(options, option):
+            needs("plots", f"--{option}")
     if options.junit and options.fail_unless is None:
         raise ReplituneError(
             "--junit writes a decision, and none is asked for",
@@ -253,6 +258,8 @@ def run(options: argparse.Namespace) -> int:
         (options.json, report.write_json),
         (options.html, report.write_html),
         (options.latex, partial(report.write_latex, style=options.latex_style)),
+        (options.figures, report.write_figures),
+        (options.methods_paragraph, report.write_methods_paragraph),
         (options.rank, report.write_ranking),
         (options.sentence_scores, report.write_sentence_scores),
     ):

@@ -87,11 +87,10 @@ def tables(material: Material) -> dict[str, Table]:
 
 def table_of(name: str, material: Material) -> Table | None:
     """One table; without a title or a caption of its own, the function's name and docstring are these."""
-    made = TABLES[name](material)
-    if made is None or (made.title and made.caption):
-        return made
-    caption = " ".join(cleandoc(TABLES[name].__doc__ or "").split())
-    return replace(made, title=made.title or name, caption=made.caption or caption)
+    if (made := TABLES[name](material)) is None:
+        return None
+    caption = made.caption or " ".join(cleandoc(TABLES[name].__doc__ or "").split())
+    return replace(made, name=name, title=made.title or name, caption=caption)
 
 
 def figures(material: Material) -> dict[str, Figure]:

@@ -89,6 +89,11 @@ class Material:
                 text = f"What was fixed before the first look was changed after {count(again, 'look')}"
                 yield Caveat("looked-before", f"{text}: p is no longer quite at its level")
 
+    @property
+    def said(self) -> str:
+        """The sentence of each test set."""
+        return " ".join(self.summary.lines[: len(self.summary.headlines)])
+
     @cached_property
     def names(self) -> dict[str, str]:
         """How metrics are printed, by id."""

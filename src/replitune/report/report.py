@@ -200,6 +200,26 @@ class Report:
         with atomic_open(path) as handle:
             handle.write(self.to_latex(style=style))
 
+    def methods_paragraph(self) -> str:
+        """What was done, with references, for a paper."""
+        from replitune.report.methods_paragraph import methods
+
+        return "\n\n".join(methods(self.material)) + "\n"
+
+    def write_methods_paragraph(self, path: str | Path) -> None:
+        """The same as a file."""
+        with atomic_open(path) as handle:
+            handle.write(self.methods_paragraph())
+
+    def write_figures(self, folder: str | Path) -> None:
+        """DIR/<test set>.<metric>.<kind>.pdf and .svg: every figure for which there are data."""
+        from replitune.report.drawing import render
+
+        for name, figure in contents.figures(self.material).items():
+            for suffix, content in render(name, figure, ("pdf", "svg")).items():
+                with atomic_open(Path(folder) / f"{name}.{suffix}", "wb") as handle:
+                    handle.write(content)
+
     def write_html(self, path: str | Path) -> None:
         """The whole report as one page that works offline."""
         from replitune.report.drawing import render

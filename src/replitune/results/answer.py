@@ -568,10 +568,10 @@ def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> 
     yield from _next_run(cell, test)
     for name, word in (("better_on", "better"), ("worse_on", "worse")):
         if number := test.details.get(name):
-            yield (
-                f"{test.b} is {word} than {test.a} on at least {number:.0f} of the "
-                f"{len(cell.suite)} test sets."
-            )
+            of = len(cell.suite)
+            some = f"at least {number:.0f} of" if number < of else "both" if of == 2 else "all"
+            on = "both" if some == "both" else f"{some} the {of}"
+            yield f"{test.b} is {word} than {test.a} on {on} test sets."
     if state == "undecided" and doubt is not None:
         half, runs, text = (
             score(x, cell.decimals) for x in (doubt.half, doubt.twice_runs, doubt.twice_text)

@@ -90,7 +90,7 @@ class Material:
                 yield Caveat("looked-before", f"{text}: p is no longer quite at its level")
 
     @property
-    def said(self) -> str:
+    def sentences(self) -> str:
         """The sentence of each test set."""
         return " ".join(self.summary.lines[: len(self.summary.headlines)])
 

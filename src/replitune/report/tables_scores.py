@@ -59,7 +59,7 @@ def overview(material: Material) -> Table:
         )
     return Table(
         title="Overview",
-        said=material.said,
+        said=material.sentences,
         caption=f"{caption}. ↑ higher, ↓ lower is better.",
         columns=(
             Column("test set", "testset", lambda testset, *_: testset, left=True),

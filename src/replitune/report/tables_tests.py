@@ -102,7 +102,7 @@ def pairs(material: Material) -> Table:
     counted = any(result.details.get("won") is not None for _, result in rows)
     return Table(
         title="Differences and their tests",
-        said=material.said,
+        said=material.sentences,
         caption="How much better the first system of a pair is than the second: p by each test, adjusted p "
         f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
         "small p generalises to." + (f" {CAPTION}." if noticed else ""),

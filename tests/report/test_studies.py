@@ -127,9 +127,9 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
     }
 
 
-def test_tables_and_figures_say_what_they_are():
+def test_tables_and_figures_say_what_they_are(tmp_path: Path):
     """In the report of the workflow."""
-    captions = Captions()
+    captions = Captions(tmp_path)
     assert list(captions.tables) == TABLES.names
     assert list(captions.figures) == FIGURES.names
     for caption in (*captions.tables.values(), *captions.figures.values()):

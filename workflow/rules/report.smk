@@ -2,8 +2,8 @@
 
 from replitune.report.contents import Captions
 
-# what tables and figures are, for `snakemake --report`: see ../report/*.rst
-config = {**config, "captions": Captions()}
+# what the results say, and what tables and figures are, for `snakemake --report`: see ../report/*.rst
+config = {**config, "captions": Captions(EXPERIMENT.folder)}
 
 
 rule report:

@@ -5,9 +5,11 @@ A new one is a function and a line here; other packages bring theirs as entry po
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from inspect import cleandoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from replitune.registry import Registry
@@ -103,8 +105,17 @@ def figures(material: Material) -> dict[str, Figure]:
 
 
 class Captions:
-    """What tables and figures are, in a sentence or two of reStructuredText, for the report of the
-    workflow; their modules are imported when they are asked for."""
+    """What the results say, and what tables and figures are, in a sentence or two of reStructuredText,
+    for the report of the workflow; what this needs is imported when it is asked for."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+
+    @property
+    def answers(self) -> list[str]:
+        from replitune.api import read
+
+        return [re.sub(r"([\\*_`|])", r"\\\1", line) for line in read(self.results).summary.lines]
 
     @property
     def tables(self) -> dict[str, str]:

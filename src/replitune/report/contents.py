@@ -17,6 +17,7 @@ from replitune.registry import Registry
 if TYPE_CHECKING:
     from replitune.report.drawing import Figure, Figures
     from replitune.report.material import Material
+    from replitune.report.report import Report
     from replitune.report.specification import Table
 
 TABLES: Registry[Callable[[Material], Table | None]] = Registry(
@@ -108,14 +109,13 @@ class Captions:
     """What the results say, and what tables and figures are, in a sentence or two of reStructuredText,
     for the report of the workflow; what this needs is imported when it is asked for."""
 
-    def __init__(self, results: Path) -> None:
-        self.results = results
+    def __init__(self, results: Path, read: Callable[[Path], Report]) -> None:
+        """`read`: that of `replitune.api`, which is above this room."""
+        self.results, self.read = results, read
 
     @property
     def answers(self) -> list[str]:
-        from replitune.api import read
-
-        return [re.sub(r"([\\*_`|])", r"\\\1", line) for line in read(self.results).summary.lines]
+        return [re.sub(r"([\\*_`|])", r"\\\1", line) for line in self.read(self.results).summary.lines]
 
     @property
     def tables(self) -> dict[str, str]:

@@ -262,7 +262,13 @@ def scores(
         first_segment=first_segment,
         read_as=read_as,
         undirected=given.undirected,
-        sha256={one.name: sha256_file(one.name) for one in rows if one.is_file},
+        sha256={
+            str(file): sha256_file(file)
+            for one in rows
+            if one.is_file
+            for file in ([one.name] if Path(one.name).is_file() else sorted(Path(one.name).rglob("*")))
+            if Path(file).is_file()
+        },
     )
 
 

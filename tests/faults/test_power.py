@@ -64,6 +64,9 @@ def after_the_loss(folder: Path, flushes: Path, to: Path, rng: random.Random) ->
                 place.touch()
                 os.utime(place, ns=(at.st_atime_ns, at.st_mtime_ns))
             lost[is_now] += 1
+    for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+        at = path.stat()
+        os.utime(to / path.relative_to(folder), ns=(at.st_atime_ns, at.st_mtime_ns))
     return lost
 
 

@@ -213,7 +213,7 @@ def test_doubt_adds_up_and_says_what_more_would_do():
 
 def test_a_suite_says_on_how_many_test_sets():
     more = one(result(0.0, 2.0, testsets=3, rep=0.05)).more
-    assert "s1 is better than s0 on at least 3 of the 3 test sets." in more
+    assert "s1 is better than s0 on all 3 test sets." in more
 
 
 def test_twice_the_runs_are_about_what_is_promised():

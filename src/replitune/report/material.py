@@ -85,6 +85,11 @@ class Material:
             text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other p are "
             text += "not adjusted for them, and differences that are settled early are exaggerated"
             yield Caveat("looks", text)
+            for system, sizes in plan.sizes.items():
+                if len(sizes) == 1:
+                    yield Caveat(
+                        "looks", f"{system} stays at {sizes[0]}, which is all that there is", system
+                    )
             if self.looks.abandoned:
                 text = f"What was fixed before the first look was changed after {count(again, 'look')}"
                 yield Caveat("looked-before", f"{text}: p is no longer quite at its level")

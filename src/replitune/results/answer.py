@@ -569,8 +569,7 @@ def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> 
     for name, word in (("better_on", "better"), ("worse_on", "worse")):
         if number := test.details.get(name):
             of = len(cell.suite)
-            some = f"at least {number:.0f} of" if number < of else "both" if of == 2 else "all"
-            on = "both" if some == "both" else f"{some} the {of}"
+            on = f"at least {number:.0f} of the {of}" if number < of else "both" if of == 2 else f"all {of}"
             yield f"{test.b} is {word} than {test.a} on {on} test sets."
     if state == "undecided" and doubt is not None:
         half, runs, text = (

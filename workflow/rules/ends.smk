@@ -120,7 +120,8 @@ def working_systems(jobs):
     may be others, and jobs those of another experiment, where this workflow is a module.)
     """
     folders = tuple(
-        f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "ask", "decode")
+        f"{EXPERIMENT.folder}/logs/{stage}/"
+        for stage in ("train", "tune", "ask", "decode")
     )
     systems = {
         job.wildcards.get("system") for job in jobs if job.log.startswith(folders)

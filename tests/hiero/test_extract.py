@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.hiero.extract import extract_rules
 from replitune.hiero.grammar import Grammar
 from replitune.hiero.scores import make_grammar
 from replitune.hiero.settings import HieroSettings
-from replitune.phrase.encode import RESERVED, encode
+from replitune.phrase.encode import RESERVED, encode, encode_known
+from replitune.phrase.linked import Linked
 from replitune.phrase.symmetrise import Links
 from replitune.settings import read
 
@@ -32,10 +33,21 @@ def random_corpus(seed: int, segments: int = 8) -> list[Pair]:
     return corpus
 
 
-def encoded(corpus: list[Pair]):
+def trained(corpus: list[Pair], settings: HieroSettings, folder: Path, text=None) -> Grammar:
+    """The grammar of a corpus, for a text of words or for any."""
+    linked = encoded(corpus)
+    known = None
+    if text is not None:
+        known = encode_known(text, linked.source.vocab)
+    folder.mkdir(exist_ok=True)
+    make_grammar(linked, settings, known, folder)
+    return Grammar.load(folder)
+
+
+def encoded(corpus: list[Pair]) -> Linked:
     links = [sorted(pair[2]) for pair in corpus]
     flat = np.array([link for each in links for link in each], np.int16).reshape(-1, 2)
-    return (
+    return Linked(
         encode([pair[0] for pair in corpus]),
         encode([pair[1] for pair in corpus], RESERVED),
         Links(np.cumsum([0, *map(len, links)]), flat[:, 0].copy(), flat[:, 1].copy()),
@@ -120,7 +132,9 @@ def content(grammar: Grammar) -> dict[tuple[str, str], np.ndarray]:
 @pytest.mark.parametrize(
     "limits", [{}, {"max_span": 4, "max_symbols": 3}, {"min_gap": 1, "max_symbols": 4}]
 )
-def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, fractional, limits):
+def test_rules_and_relative_frequencies_are_those_of_the_definition(
+    tmp_path, extraction, fractional, limits
+):
     settings = HieroSettings(extraction=extraction, fractional_counts=fractional, max_options=0, **limits)
     for seed in range(12):
         corpus = random_corpus(seed)
@@ -132,9 +146,7 @@ def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, 
         for (source, target), count in counts.items():
             by_source[source] += count
             by_target[target] += count
-        texts = encoded(corpus)
-        grammar = make_grammar(*texts, extract_rules(*texts, settings), settings)
-        found = content(grammar)
+        found = content(trained(corpus, settings, tmp_path))
         assert set(found) == set(counts)
         for (source, target), count in counts.items():
             scores = found[source, target]
@@ -142,7 +154,7 @@ def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, 
             assert scores[2] == pytest.approx(np.log(count / by_source[source]), abs=1e-5)
 
 
-def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
+def test_lexical_weights_use_the_links_between_the_words_of_a_rule(tmp_path):
     corpus: list[Pair] = [
         (
             ["das", "haus", "ist", "sehr", "klein"],
@@ -152,8 +164,7 @@ def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
         (["das", "buch"], ["that", "book"], {(0, 0), (1, 1)}),
     ]
     settings = HieroSettings()
-    texts = encoded(corpus)
-    found = content(make_grammar(*texts, extract_rules(*texts, settings), settings))
+    found = content(trained(corpus, settings, tmp_path))
     # das: the 1/2, that 1/2; the others are certain
     assert np.exp(found["das X1", "the X1"])[[1, 3]] == pytest.approx([1, 0.5])
     # `sehr` has no link, and NULL is linked to nothing else
@@ -161,12 +172,11 @@ def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
     assert ("das X1 sehr klein", "the X1 small") in found
 
 
-def test_options_are_cut_to_the_best_of_each_source_side():
+def test_options_are_cut_to_the_best_of_each_source_side(tmp_path):
     corpus = random_corpus(3, 40)
-    texts = encoded(corpus)
     everything, cut = HieroSettings(max_options=0), HieroSettings(max_options=2)
-    all_rules = make_grammar(*texts, extract_rules(*texts, everything), everything)
-    kept = make_grammar(*texts, extract_rules(*texts, cut), cut)
+    all_rules = trained(corpus, everything, tmp_path / "all")
+    kept = trained(corpus, cut, tmp_path / "cut")
     sizes = np.diff(all_rules.option_start)
     np.testing.assert_array_equal(np.diff(kept.option_start), np.minimum(sizes, 2))
     for node in np.flatnonzero(sizes).tolist():
@@ -174,21 +184,17 @@ def test_options_are_cut_to_the_best_of_each_source_side():
         assert (np.diff(scores[:, 2]) <= 0).all()
 
 
-def test_good_turing_lowers_counts():
+def test_good_turing_lowers_counts(tmp_path):
     corpus = random_corpus(5, 60)
-    texts = encoded(corpus)
     plain, discounted = HieroSettings(max_options=0), HieroSettings(max_options=0, good_turing=True)
-    found = extract_rules(*texts, plain)
-    with_counts = content(make_grammar(*texts, found, plain))
-    lowered = content(make_grammar(*texts, found, discounted))
+    with_counts = content(trained(corpus, plain, tmp_path / "plain"))
+    lowered = content(trained(corpus, discounted, tmp_path / "discounted"))
     assert all((lowered[rule][[0, 2]] <= with_counts[rule][[0, 2]]).all() for rule in lowered)
     assert any((lowered[rule][[0, 2]] < with_counts[rule][[0, 2]]).all() for rule in lowered)
 
 
 def test_a_grammar_is_read_as_it_was_written(tmp_path):
-    texts = encoded(random_corpus(1))
-    settings = HieroSettings()
-    grammar = make_grammar(*texts, extract_rules(*texts, settings), settings)
+    grammar = trained(random_corpus(1), HieroSettings(), tmp_path / "trained")
     grammar.save(tmp_path)
     again = Grammar.load(tmp_path)
     assert content(again).keys() == content(grammar).keys()

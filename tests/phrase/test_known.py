@@ -40,7 +40,6 @@ def test_known_and_full_tables_translate_alike(name: str, good_turing: bool, tmp
         lists = [one.nbest(lines, weights, 20) for one in (system, full_system)]
         assert list(lists[0].lines()) == list(lists[1].lines())
         sizes.append(len(system.model.table.scores))
-    if name == "phrase":  # grammars are full so far
-        assert sizes[0] > sizes[1] == sizes[2] == 0
+    assert sizes[0] > sizes[1] == sizes[2] == 0
     with pytest.raises(ReplituneError, match="full"):
         backend.load(tmp_path / "known")

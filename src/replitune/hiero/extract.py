@@ -8,37 +8,52 @@ which has at most `max_symbols` words and gaps. The rules of one phrase share a 
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.hiero.settings import HieroSettings
-from replitune.hiero.trie import Growing, extend, grown
+from replitune.hiero.settings import LONGEST_RULE, HieroSettings
+from replitune.hiero.trie import Trie, child, extend, grown
 from replitune.leaf import leaf
+from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import phrases_of
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.linked import Linked
 
 TARGET_WORD = 2
 """Symbol of word 0 on a target side; 0 and 1 are the first and second gap of the source side."""
 
+RECORD = np.dtype([("source", "i4"), ("target", "i4"), ("links", "u8"), ("count", "f8")])
+"""An extracted rule. source, target: its sides, as nodes; links: bit s * max_span + t is set when word s
+of the source words is linked to word t of the target words."""
 
-PIECE = 22
-"""Bits of a mask of links in one symbol."""
+BLOCK = 1 << 22
+"""Records that are written at a time."""
+
+DEEPEST = 32
+"""More than the symbols of a target side."""
+
+PART = 1 << 23
+"""Records that are read at a time, unless one source side has more of them."""
+
+GROUP = 1 << 25
+"""Target sides, about, whose table is in memory at a time."""
 
 
-class Tries(NamedTuple):
-    """The extracted sides and rules, each once. Sides are sequences of symbols; a rule is a source side
-    and, as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
+class Text(NamedTuple):
+    """What is known of the text to be translated. runs: its stretches of words, as a trie; pairs: a run
+    and, as symbol, one behind it at a distance that a gap can have; known: 0 when any rule may be used."""
 
-    source: Growing
-    target: Growing
-    rules: Growing
-    masks: Growing
-    aligned: Growing
+    runs: Trie
+    pairs: Trie
+    known: int
 
 
 class Nodes(NamedTuple):
@@ -50,88 +65,28 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True)
 class Extracted:
-    """The R distinct rules of a corpus.
+    """The rules of a corpus whose source sides a text may have.
 
-    source, target: all sides; source_side, target_side: (R,) int32 those of each rule, as nodes
-    count: (R,) float64
-    links: (R,) uint64 the most frequent links between a rule's words, of those that are equally
-        frequent the smallest number: bit s * max_span + t is set when word s of the source words is
-        linked to word t of the target words
-    extracted: rules with repetitions
+    source, target: their sides; source_count, target_count: (S,), (T,) float64 their counts in all
+    rules; target_rank: (T,) int64, smaller for target sides that were extracted earlier
+    bounds: source sides of part k are the nodes bounds[k] : bounds[k + 1]
+    extracted: all rules of the corpus, with repetitions
     """
 
     source: Nodes
     target: Nodes
-    source_side: NDArray[np.int32]
-    target_side: NDArray[np.int32]
-    count: NDArray[np.float64]
-    links: NDArray[np.uint64]
+    source_count: NDArray[np.float64]
+    target_count: NDArray[np.float64]
+    target_rank: NDArray[np.int64]
+    bounds: NDArray[np.int64]
     extracted: int
+    files: Sequence[IO[bytes]]
 
-
-def extract_rules(source: Encoded, target: Encoded, links: Links, settings: HieroSettings) -> Extracted:
-    """The rules of all segments."""
-    corpus = (source.words, source.start), (target.words, target.start), links
-    limits = (
-        settings.max_span,
-        settings.max_symbols,
-        settings.min_gap,
-        settings.extraction == "tight",
-        settings.fractional_counts,
-    )
-    start = np.zeros(len(source) + 1, np.int64)
-    tries = Tries(*(grown(None, 0) for _ in Tries._fields))
-    count, times = np.zeros(0), np.zeros(0, np.int32)
-    _extract(*corpus, limits, 0, False, start, tries, count, times)
-    done = 0
-    while done < len(source):
-        more = int(start[done + 1] - start[done])
-        needed = more * np.array([settings.max_symbols, settings.max_span, 1, 3, 1])
-        tries = Tries(*map(grown, tries, needed.tolist()))
-        count.resize(len(tries.rules.parent))
-        times.resize(len(tries.aligned.parent))
-        done = _extract(*corpus, limits, done, True, start, tries, count, times)
-    rules = _nodes(tries.rules)
-    return Extracted(
-        source=_nodes(tries.source),
-        target=_nodes(tries.target),
-        source_side=rules.parent[1:],
-        target_side=rules.symbol[1:],
-        count=count[1 : len(rules.parent)].copy(),
-        links=_usual_links(tries, times),
-        extracted=int(start[-1]),
-    )
-
-
-def _nodes(growing: Growing) -> Nodes:
-    size = int(growing.size[0])
-    return Nodes(growing.parent[:size].copy(), growing.symbol[:size].copy())
-
-
-def _usual_links(tries: Tries, times: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """The most frequent links of each rule."""
-    masks = np.zeros(int(tries.masks.size[0]), np.uint64)
-    depth = np.zeros(len(masks), np.int64)
-    for node in range(1, len(masks)):
-        before = tries.masks.parent[node]
-        depth[node] = depth[before] + 1
-        bits = np.uint64(tries.masks.symbol[node]) << np.uint64(PIECE * (depth[node] - 1))
-        masks[node] = masks[before] | bits
-    usual = np.zeros(int(tries.rules.size[0]), np.uint64)
-    aligned = int(tries.aligned.size[0])
-    _choose_links(tries.aligned.parent, tries.aligned.symbol, times, aligned, masks, usual)
-    return usual[1:]
-
-
-@njit(cache=True)
-def _choose_links(rule, mask_node, times, aligned, masks, usual):
-    most = np.zeros(len(usual), np.int32)
-    for i in range(1, aligned):
-        mask = masks[mask_node[i]]
-        r = rule[i]
-        if times[i] > most[r] or (times[i] == most[r] and mask < usual[r]):
-            most[r] = times[i]
-            usual[r] = mask
+    def parts(self) -> Iterator[NDArray[np.void]]:
+        """The records of each part, in the order of the corpus."""
+        for file in self.files:
+            file.seek(0)
+            yield np.frombuffer(file.read(), RECORD)
 
 
 @leaf
@@ -202,65 +157,177 @@ def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
 
 
 @leaf
-def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place, longest):
-    """The rule of a phrase with the gaps a and b, each (4,), first source word -1 where there is
-    none: (its node, that of its links). source, target: words of the segment; place: room for the
-    number of each target word among those of the rule.
-
-    Links are a mask: bit s * longest + t is set when word s of the rule's source words is linked to
-    word t of its target words."""
-    other = np.int64(0)
-    t, words = phrase[2], 0
-    while t <= phrase[3]:
-        if a[0] >= 0 and t == a[2]:
-            other = extend(tries.target, other, 0)
-            t = a[3] + 1
-        elif b[0] >= 0 and t == b[2]:
-            other = extend(tries.target, other, 1)
-            t = b[3] + 1
-        else:
-            other = extend(tries.target, other, target[t] + TARGET_WORD)
-            place[t] = words
-            words += 1
-            t += 1
-    node, mask = np.int64(0), np.uint64(0)
-    s, words = phrase[0], 0
+def _extend_source(sides, phrase, a, b, source):
+    """The node of the source side of a phrase with the gaps a and b, each (4,), first source word -1
+    where there is none. source: words of the segment."""
+    node = np.int64(0)
+    s = phrase[0]
     while s <= phrase[1]:
         if s == a[0] or s == b[0]:
-            node = extend(tries.source, node, 0)
+            node = extend(sides, node, 0)
             s = (a[1] if s == a[0] else b[1]) + 1
         else:
-            node = extend(tries.source, node, source[s] + 1)
-            for k in range(link_at[s], link_at[s + 1]):
-                mask |= np.uint64(1) << np.uint64(words * longest + place[link_target[k]])
-            words += 1
+            node = extend(sides, node, source[s] + 1)
             s += 1
-    rule = extend(tries.rules, node, other)
-    links = np.int64(0)
-    for piece in range(3):
-        bits = (mask >> np.uint64(PIECE * piece)) & np.uint64((1 << PIECE) - 1)
-        links = extend(tries.masks, links, bits)
-    return rule, extend(tries.aligned, rule, links)
+    return node
 
 
 @leaf
-def _has_room(tries, more, symbols, longest):
-    """Whether there is room for what `more` rules can need."""
-    return (
-        tries.source.size[0] + more * symbols <= len(tries.source.parent)
-        and tries.target.size[0] + more * longest <= len(tries.target.parent)
-        and tries.rules.size[0] + more <= len(tries.rules.parent)
-        and tries.masks.size[0] + more * 3 <= len(tries.masks.parent)
-        and tries.aligned.size[0] + more <= len(tries.aligned.parent)
-    )
+def _next_target(phrase, a, b, target, t):
+    """(Symbol of the target side at word t of the segment, the word behind it)."""
+    if a[0] >= 0 and t == a[2]:
+        return np.int64(0), a[3] + 1
+    if b[0] >= 0 and t == b[2]:
+        return np.int64(1), b[3] + 1
+    return np.int64(target[t] + TARGET_WORD), t + 1
+
+
+@leaf
+def _is_of_group(phrase, a, b, target, group, groups):
+    """Whether a target side belongs to a group; those that begin with the same two symbols do."""
+    one, t = _next_target(phrase, a, b, target, phrase[2])
+    if t > phrase[3]:
+        return group == 0
+    two, t = _next_target(phrase, a, b, target, t)
+    return (one + 7 * two) % groups == group
+
+
+@leaf
+def _extend_target(sides, phrase, a, b, target, place):
+    """The node of the target side. place: room for the number of each word among those of the rule."""
+    node, words, t = np.int64(0), 0, phrase[2]
+    while t <= phrase[3]:
+        symbol, behind = _next_target(phrase, a, b, target, t)
+        place[t] = words
+        words += symbol >= TARGET_WORD
+        node = extend(sides, node, symbol)
+        t = behind
+    return node
+
+
+@leaf
+def _find_target(trie, phrase, a, b, target, rank, number, whole):
+    """The node of the target side of a rule with this number, or -1; the sides that it begins with are
+    ranked when they are seen first. whole: no more than the first symbol is looked for when False."""
+    node, t, depth = np.int64(0), phrase[2], 0
+    while t <= phrase[3]:
+        symbol, t = _next_target(phrase, a, b, target, t)
+        node = child(trie, node, symbol)
+        if node < 0 or (depth > 0 and not whole):
+            return np.int64(-1)
+        if rank[node] < 0:
+            rank[node] = number * DEEPEST + depth
+        depth += 1
+    return node
+
+
+@leaf
+def _links_of(phrase, a, b, link_at, link_target, place, longest):
+    """The mask of the links between the words of a rule."""
+    mask, words, s = np.uint64(0), 0, phrase[0]
+    while s <= phrase[1]:
+        if s == a[0] or s == b[0]:
+            s = (a[1] if s == a[0] else b[1]) + 1
+            continue
+        for k in range(link_at[s], link_at[s + 1]):
+            mask |= np.uint64(1) << np.uint64(words * longest + place[link_target[k]])
+        words += 1
+        s += 1
+    return mask
+
+
+@leaf
+def _find_runs(trie, source, n_source, most, runs):
+    """runs[s, n]: the node of the n + 1 words from s on, or -1."""
+    for s in range(n_source):
+        node = np.int64(0)
+        for n in range(most):
+            if node >= 0:
+                node = child(trie, node, source[s + n] + 1) if s + n < n_source else np.int64(-1)
+            runs[s, n] = node
+
+
+@leaf
+def _may_match(text, runs, phrase, a, b):
+    """Whether the text has the words between the gaps of a rule, and those of two neighbours in order
+    and near enough to each other."""
+    before, begin = np.int64(0), phrase[0]
+    for gap in range(3):
+        end = phrase[1] + 1
+        if gap == 0 and a[0] >= 0:
+            end = a[0]
+        elif gap == 1 and b[0] >= 0:
+            end = b[0]
+        if end > begin:
+            run = runs[begin, end - begin - 1]
+            if run < 0 or (before > 0 and child(text.pairs, before, run) < 0):
+                return False
+            before = run
+        if end == phrase[1] + 1:
+            break
+        begin = (a[1] if gap == 0 else b[1]) + 1
+    return True
 
 
 @njit(cache=True)
-def _extract(sources, targets, links, limits, begin, fill, start, tries, count, times):
-    """Say in `start` how many rules there are (fill False), or count those of segments from `begin`
-    on as long as there is room for their nodes; returns the first segment that is left."""
-    (source_words, source_start), (target_words, target_start) = sources, targets
-    link_start, link_source, link_target = links
+def _read_text(words, start, symbols, line, runs, pairs):
+    """Enter the runs of a text from a line on, as long as there is room; the first line that is left."""
+    for i in range(line, len(start) - 1):
+        n = start[i + 1] - start[i]
+        if runs.size[0] + n * symbols > len(runs.parent):
+            return i
+        if pairs.size[0] + n * LONGEST_RULE * symbols * symbols > len(pairs.parent):
+            return i
+        source = words[start[i] : start[i + 1]]
+        found = np.full((n, symbols), -1, np.int64)
+        for s in range(n):
+            node = np.int64(0)
+            for k in range(min(symbols, n - s)):
+                if source[s + k] < 0:
+                    break
+                node = extend(runs, node, source[s + k] + 1)
+                found[s, k] = node
+        for s in range(n):
+            for k in range(symbols - 2):
+                if s + k >= n or found[s, k] < 0:
+                    break
+                for other in range(s + k + 2, min(n, s + LONGEST_RULE)):
+                    for m in range(min(symbols - k - 2, s + LONGEST_RULE - other)):
+                        if other + m >= n or found[other, m] < 0:
+                            break
+                        extend(pairs, found[s, k], found[other, m])
+    return len(start) - 1
+
+
+def text_of(known: Encoded | None, symbols: int) -> Text:
+    """What rules of up to `symbols` source symbols can match in a text; None is any text."""
+    runs, pairs = grown(None, 0), grown(None, 0)
+    line = 0
+    while known is not None and line < len(known):
+        words = int(known.start[line + 1] - known.start[line])
+        runs = grown(runs, words * symbols)
+        pairs = grown(pairs, words * LONGEST_RULE * symbols * symbols)
+        line = _read_text(frozen(known.words), frozen(known.start), symbols, line, runs, pairs)
+    return Text(runs.trie, pairs.trie, int(known is not None))
+
+
+LIST, WRITE, COUNT = 0, 1, 2
+"""What `_visit` does."""
+
+SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
+"""How far it is: the segment, the phrase, the rules of this phrase; rules before it; records."""
+
+
+@njit(cache=True)
+def _visit(corpus, limits, text, task, at, sides, sizes, totals, others, group, rank, records):
+    """Go through the rules of the corpus, from the phrase where it stopped, as long as there is room.
+
+    LIST enters the source sides that the text may have and counts their rules: `sizes` and, in
+    fractions, `totals`. WRITE records these rules with their target sides, where these are of a
+    group (number, of how many). COUNT adds up the counts of the group's target sides in all rules.
+    """
+    (source_words, source_start), (target_words, target_start), links_of = corpus
+    link_start, link_source, link_target = links_of
     longest, symbols, min_gap, tight, fractional = limits
     room_source, room_target = 1, 1
     for i in range(len(source_start) - 1):
@@ -270,14 +337,11 @@ def _extract(sources, targets, links, limits, begin, fill, start, tries, count, 
     linked = np.zeros(room_source + 1, np.int64)
     first = np.zeros(room_source + 2, np.int64)
     place = np.zeros(room_target, np.int64)
+    runs = np.zeros((room_source, symbols), np.int64)
     phrases, order = np.empty((4096, 4), np.int64), np.empty(4096, np.int64)
     holes, rules = np.empty(4096, np.int64), np.empty((4096, 2), np.int64)
     none = np.full(4, -1, np.int64)
-    for i in range(begin, len(source_start) - 1):
-        if fill:
-            more = start[i + 1] - start[i]
-            if not _has_room(tries, more, symbols, longest):
-                return i
+    for i in range(at[SEGMENT], len(source_start) - 1):
         n_source = source_start[i + 1] - source_start[i]
         n_target = target_start[i + 1] - target_start[i]
         linked[: n_source + 1] = 0
@@ -296,23 +360,139 @@ def _extract(sources, targets, links, limits, begin, fill, start, tries, count, 
             phrases, order = np.empty((2 * n_phrases, 4), np.int64), np.empty(2 * n_phrases, np.int64)
             holes = np.empty(2 * n_phrases, np.int64)
         _by_begin(phrases, n_phrases, n_source, first, order)
-        at = start[i]
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
-        for p in range(n_phrases):
+        if text.known and task != COUNT:
+            _find_runs(text.runs, source, n_source, symbols, runs)
+        for p in range(at[PHRASE], n_phrases):
+            phrase = phrases[p]
             while True:
                 made, _ = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules)
-                if made <= len(rules) or not fill:
+                if made <= len(rules):
                     break
                 rules = np.empty((2 * made, 2), np.int64)
-            if fill:
-                for r in range(made):
-                    a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
-                    b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
-                    rule, aligned = _make_rule(
-                        phrases[p], a, b, source, target, linked, targets_of_links, tries, place, longest
-                    )
-                    count[rule] += 1.0 / made if fractional else 1.0
-                    times[aligned] += 1
-            at += made
-        start[i + 1] = at
-    return len(source_start) - 1
+            at[SEGMENT], at[PHRASE], at[NEEDED] = i, p, made
+            if task == LIST and sides.size[0] + made * symbols > len(sides.parent):
+                return
+            if task == WRITE and (
+                others.size[0] + made * longest > len(others.parent) or at[USED] + made > len(records)
+            ):
+                return
+            count = 1.0 / max(made, 1) if fractional else 1.0
+            for r in range(made):
+                a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
+                b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
+                whole = task == LIST or _is_of_group(phrase, a, b, target, group[0], group[1])
+                if task == COUNT:
+                    number = at[EXTRACTED] + r
+                    node = _find_target(others.trie, phrase, a, b, target, rank, number, whole)
+                    if whole and node >= 0:
+                        totals[node] += count
+                    continue
+                if not whole or (text.known and not _may_match(text, runs, phrase, a, b)):
+                    continue
+                node = _extend_source(sides, phrase, a, b, source)
+                if task == LIST:
+                    sizes[node] += 1
+                    totals[node] += count
+                    continue
+                record = records[at[USED]]
+                at[USED] += 1
+                record.source, record.count = node, count
+                record.target = _extend_target(others, phrase, a, b, target, place)
+                record.links = _links_of(phrase, a, b, linked, targets_of_links, place, longest)
+            at[EXTRACTED] += made
+        at[PHRASE] = 0
+    at[SEGMENT] = len(source_start) - 1
+
+
+@contextmanager
+def extract_rules(
+    linked: Linked, settings: HieroSettings, known: Encoded | None, folder: Path
+) -> Iterator[Extracted]:
+    """The rules of all segments that can match the known text (None: all rules). Their records wait in
+    `folder`, in files without names, which are gone however the process ends."""
+    source, target, links = linked.source, linked.target, linked.links
+    sides_of_text = ((source.words, source.start), (target.words, target.start), links)
+    corpus = tuple(tuple(frozen(array) for array in arrays) for arrays in sides_of_text)
+    limits = (
+        settings.max_span,
+        settings.max_symbols,
+        settings.min_gap,
+        settings.extraction == "tight",
+        settings.fractional_counts,
+    )
+    text = text_of(known, settings.max_symbols)
+    at = np.zeros(5, np.int64)
+    none = np.empty(0, RECORD)
+    sides = grown(None, 0)
+    sizes, source_count = np.zeros(0, np.int32), np.zeros(0)
+
+    def visit(task: int, *state: Any) -> bool:
+        _visit(corpus, limits, text, task, at, sides, sizes, *state)
+        return bool(at[SEGMENT] < len(source))
+
+    while True:
+        sizes.resize(len(sides.parent), refcheck=False)
+        source_count.resize(len(sides.parent), refcheck=False)
+        if not visit(LIST, source_count, grown(None, 0), (0, 1), np.empty(0, np.int64), none):
+            break
+        sides = grown(sides, int(at[NEEDED]) * settings.max_symbols)
+    extracted, size = int(at[EXTRACTED]), int(sides.size[0])
+    before = np.cumsum(sizes[:size], dtype=np.int64) - sizes[:size]
+    part = before // PART
+    bounds = np.searchsorted(part, np.arange(part[-1] + 2))
+    groups = 1 + size // GROUP
+    with ExitStack() as stack:
+
+        def scratch() -> IO[bytes]:
+            return stack.enter_context(tempfile.TemporaryFile(dir=folder))
+
+        files = [scratch() for _ in bounds[1:]]
+        of_targets = [scratch() for _ in range(4)]
+        first = 0
+        for group in range(groups):
+            others, records = grown(None, 0), np.empty(BLOCK, RECORD)
+            at[:] = 0
+            more = True
+            while more:
+                more = visit(WRITE, source_count, others, (group, groups), np.empty(0, np.int64), records)
+                _spill(records[: at[USED]], first, bounds, files)
+                at[USED] = 0
+                if at[NEEDED] > len(records):
+                    records = np.empty(2 * at[NEEDED], RECORD)
+                others = grown(others, int(at[NEEDED]) * settings.max_span)
+            found = int(others.size[0])
+            count, rank = np.zeros(found), np.full(found, -1)
+            at[:] = 0
+            visit(COUNT, count, others, (group, groups), rank, none)
+            others.parent[others.parent > 0] += first
+            of_group: tuple[NDArray[Any], ...] = (others.parent, others.symbol, count, rank)
+            for file, array in zip(of_targets, of_group, strict=True):
+                file.write(array[:found].tobytes())
+            first += found
+        types = np.int32, np.int32, np.float64, np.int64
+        parent, symbol, count, rank = (
+            frozen(np.memmap(file, dtype, "r")) for file, dtype in zip(of_targets, types, strict=True)
+        )
+        yield Extracted(
+            Nodes(frozen(sides.parent[:size]), frozen(sides.symbol[:size])),
+            Nodes(parent, symbol),
+            source_count,
+            count,
+            rank,
+            bounds,
+            extracted,
+            files,
+        )
+
+
+def _spill(
+    records: NDArray[np.void], first: int, bounds: NDArray[np.int64], files: Sequence[IO[bytes]]
+) -> None:
+    """Write records behind those of their parts. first: the number of the first node of the group."""
+    records["target"] += first
+    part = np.searchsorted(bounds, records["source"], side="right") - 1
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=len(files)))
+    for piece, file in zip(np.split(records[order], ends[:-1]), files, strict=True):
+        file.write(piece.view(np.uint8).data)

@@ -18,13 +18,25 @@ GOOD_TURING_BELOW = 9
 """Counts from here on are not discounted, as in Moses."""
 
 
-def good_turing_factors(count: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Factors for counts 0 ... 8 (Foster, Kuhn and Johnson 2006, section 3.1; as in Moses).
+def counts_of_counts(count: NDArray[np.integer | np.floating]) -> NDArray[np.int64]:
+    """(GOOD_TURING_BELOW + 2,) how many counts are 0, 1, 2, ..., the last for all that are higher.
+    Fractional counts are the next whole number, as in Moses."""
+    return np.bincount(
+        np.minimum(_whole(count), GOOD_TURING_BELOW + 1), minlength=GOOD_TURING_BELOW + 2
+    ).astype(np.int64)
+
+
+def _whole(count: NDArray[np.integer | np.floating]) -> NDArray[np.int64]:
+    return np.ceil(count - 1e-5).astype(np.int64)
+
+
+def good_turing_factors(n: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Factors for counts 0 ... 8 (Foster, Kuhn and Johnson 2006, section 3.1; as in Moses), from the
+    counts of counts.
 
     r* / r = (r + 1) / r * n_{r+1} / n_r with 0.1 added to both counts of counts, at most 1 and
     not falling with r. The factor of count 0 is never used.
     """
-    n = np.bincount(np.minimum(count, GOOD_TURING_BELOW + 1), minlength=GOOD_TURING_BELOW + 2)
     factors = np.full(GOOD_TURING_BELOW, 0.01)
     for r in range(1, GOOD_TURING_BELOW):
         factor = (r + 1) / r * (n[r + 1] + 0.1) / (n[r] + 0.1)
@@ -32,12 +44,10 @@ def good_turing_factors(count: NDArray[np.int64]) -> NDArray[np.float64]:
     return factors
 
 
-def discounted(count: NDArray[np.integer | np.floating]) -> NDArray[np.float64]:
-    """Counts after Good-Turing discounting; the factor of a fractional count is that of the next whole
-    number, as in Moses."""
-    whole = np.ceil(count - 1e-5).astype(np.int64)
-    factors = np.append(good_turing_factors(whole), 1.0)
-    return count * factors[np.minimum(whole, GOOD_TURING_BELOW)]
+def discounted(count: NDArray[np.integer | np.floating], n: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Counts after Good-Turing discounting by the counts of counts."""
+    factors = np.append(good_turing_factors(n), 1.0)
+    return count * factors[np.minimum(_whole(count), GOOD_TURING_BELOW)]
 
 
 def limited(
@@ -65,7 +75,11 @@ def phrase_table(
 
     Best is the largest p(e|f), then lex(e|f), then the smaller target phrase id.
     """
-    count = discounted(pairs.count) if good_turing else pairs.count.astype(np.float64)
+    count = (
+        discounted(pairs.count, counts_of_counts(pairs.count))
+        if good_turing
+        else pairs.count.astype(np.float64)
+    )
     lex_fe, lex_ef = lexical_weights(
         source, target, occurrences, pairs.example, lexical_table(source, target, links)
     )

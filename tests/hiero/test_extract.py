@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter, defaultdict
+from io import FileIO
 from itertools import combinations
 from pathlib import Path
 
@@ -10,9 +12,10 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
+from replitune.hiero import extract
 from replitune.hiero.grammar import Grammar
 from replitune.hiero.scores import make_grammar
-from replitune.hiero.settings import HieroSettings
+from replitune.hiero.settings import LONGEST_RULE, HieroSettings
 from replitune.phrase.encode import RESERVED, encode, encode_known
 from replitune.phrase.linked import Linked
 from replitune.phrase.symmetrise import Links
@@ -191,6 +194,92 @@ def test_good_turing_lowers_counts(tmp_path):
     lowered = content(trained(corpus, discounted, tmp_path / "discounted"))
     assert all((lowered[rule][[0, 2]] <= with_counts[rule][[0, 2]]).all() for rule in lowered)
     assert any((lowered[rule][[0, 2]] < with_counts[rule][[0, 2]]).all() for rule in lowered)
+
+
+def match(side: list[str], line: list[str], most: int = 20) -> bool:
+    """Whether a source side stands for some stretch of a line."""
+
+    def behind(symbols: list[str], i: int) -> set[int]:
+        if not symbols:
+            return {i}
+        if symbols[0] in ("X1", "X2"):
+            ends = range(i + 1, len(line) + 1)
+        else:
+            ends = range(i + 1, i + 1 + (line[i : i + 1] == symbols[:1]))
+        return {end for k in ends for end in behind(symbols[1:], k)}
+
+    return any(end - i <= most for i in range(len(line)) for end in behind(side, i))
+
+
+def options(grammar: Grammar) -> dict[str, list[tuple[str, bytes]]]:
+    """Rules of each source side, in their order."""
+    out = {}
+    for node in range(len(grammar.source_parent)):
+        rules = range(grammar.option_start[node], grammar.option_start[node + 1])
+        if rules:
+            spelt = [(" ".join(target_side(grammar, r)), grammar.scores[r].tobytes()) for r in rules]
+            out[" ".join(grammar.source_side(node))] = spelt
+    return out
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"max_options": 2}, {"good_turing": True}, {"fractional_counts": False, "min_gap": 1}]
+)
+def test_a_known_text_gets_the_rules_that_match_it_as_they_are_in_the_full_grammar(tmp_path, more):
+    settings, there = HieroSettings(**more), 0
+    for seed in range(6):
+        corpus = random_corpus(seed, 30)
+        rng = np.random.default_rng(seed)
+        text = [[f"f{i}" for i in rng.integers(0, 6, rng.integers(0, 6))] for _ in range(5)]
+        full = options(trained(corpus, settings, tmp_path / "full"))
+        known = options(trained(corpus, settings, tmp_path / "known", text))
+        assert all(full[side] == rules for side, rules in known.items())
+        wanted = {side for side in full if any(match(side.split(), line) for line in text)}
+        assert wanted <= set(known)
+        there += len(full) > len(known)
+    assert there == 6
+    rules = trained(random_corpus(0), settings, tmp_path / "none", [["unknown"], []])
+    assert options(rules) == {}
+
+
+def test_rules_far_apart_in_a_text_match_up_to_the_longest_span_of_a_search(tmp_path):
+    corpus: list[Pair] = [(["a", "b", "c", "d"], ["A", "B", "C", "D"], {(i, i) for i in range(4)})]
+    settings = HieroSettings()
+    for between, there in ((LONGEST_RULE - 2, True), (LONGEST_RULE - 1, False)):
+        text = [["a", *["x"] * between, "d"]]
+        assert ("a X1 d" in options(trained(corpus, settings, tmp_path, text))) is there
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_bytes_do_not_depend_on_what_is_in_memory_at_a_time(tmp_path, monkeypatch, known):
+    corpus = random_corpus(4, 40)
+    text = [pair[0] for pair in corpus[:3]] if known else None
+    settings = HieroSettings(max_options=3)
+
+    def content_of(name: str) -> dict[str, bytes]:
+        trained(corpus, settings, tmp_path / name, text)
+        return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+
+    whole = content_of("whole")
+    for i, (block, part, group) in enumerate([(1, 1, 50), (7, 100, 1 << 20), (1 << 20, 30, 200)]):
+        monkeypatch.setattr(extract, "BLOCK", block)
+        monkeypatch.setattr(extract, "PART", part)
+        monkeypatch.setattr(extract, "GROUP", group)
+        assert content_of(str(i)) == whole
+
+
+def test_records_have_no_file_that_could_be_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(extract, "PART", 20)
+    with extract.extract_rules(encoded(random_corpus(2)), HieroSettings(), None, tmp_path) as rules:
+        assert len(rules.files) > 1
+        assert all(len(part) for part in rules.parts())
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: FileIO("/dev/full", "r+"))
+    with pytest.raises(OSError, match="No space left"):
+        trained(random_corpus(2), HieroSettings(), tmp_path)
 
 
 def test_a_grammar_is_read_as_it_was_written(tmp_path):

@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.hiero.settings import LONGEST_RULE, HieroSettings
-from replitune.hiero.trie import Trie, child, extend, grown
+from replitune.hiero.trie import Growing, Trie, child, extend, grown
 from replitune.leaf import leaf
 from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
@@ -105,55 +105,51 @@ def _by_begin(phrases, count, n_source, first, order):
 
 
 @leaf
-def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
+def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, near, rules):
     """The pairs of gaps (-1: none) of the rules from phrase p, as far as there is room in `rules`;
-    their number, and that of the gaps considered. linked: links before each source word."""
+    their number. linked: links before each source word; holes: (phrases, 6) room for possible gaps;
+    near: room for the first of them at or behind each source word."""
     s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
     words, links = s2 - s1 + 1, linked[s2 + 1] - linked[s1]
-    used, inside = 0, 0
+    used, inside, room = 0, 0, len(rules)
     if words <= symbols:
-        if used < len(rules):
-            rules[used, 0] = -1
-            rules[used, 1] = -1
-        used += 1
+        rules[0, 0] = rules[0, 1] = -1
+        used = 1
     for s in range(s1, s2 + 2 - min_gap):
+        near[s] = inside
         for k in range(first[s], first[s + 1]):
             h = order[k]
             end = phrases[h, 1]
             width = end - s + 1
             if width < min_gap or end > s2 or phrases[h, 2] < t1 or phrases[h, 3] > t2:
                 continue
-            left = links - (linked[end + 1] - linked[s])
-            if left < 1:
+            filled = linked[end + 1] - linked[s]
+            if filled >= links:
                 continue
-            if inside < len(holes):
-                holes[inside] = h
+            hole = holes[inside]
+            hole[0], hole[1], hole[2], hole[3] = h, end, phrases[h, 2], phrases[h, 3]
+            hole[4], hole[5] = width, filled
             inside += 1
             if words - width + 1 <= symbols:
-                if used < len(rules):
+                if used < room:
                     rules[used, 0] = h
                     rules[used, 1] = -1
                 used += 1
-    for i in range(min(inside, len(holes))):
+    last = s2 + 1 - min_gap
+    for i in range(inside):
         a = holes[i]
-        a_end = phrases[a, 1]
-        for j in range(i + 1, min(inside, len(holes))):
+        if a[1] + 2 > last:
+            continue
+        width, filled = words + 2 - a[4] - symbols, links - a[5]
+        for j in range(near[a[1] + 2], inside):
             b = holes[j]
-            b_begin, b_end = phrases[b, 0], phrases[b, 1]
-            if b_begin <= a_end + 1:
+            if b[4] < width or b[5] >= filled or (b[2] <= a[3] and a[2] <= b[3]):
                 continue
-            if phrases[b, 2] <= phrases[a, 3] and phrases[a, 2] <= phrases[b, 3]:
-                continue
-            if words - (a_end - phrases[a, 0] + 1) - (b_end - b_begin + 1) + 2 > symbols:
-                continue
-            left = links - (linked[a_end + 1] - linked[phrases[a, 0]])
-            if left - (linked[b_end + 1] - linked[b_begin]) < 1:
-                continue
-            if used < len(rules):
-                rules[used, 0] = a
-                rules[used, 1] = b
+            if used < room:
+                rules[used, 0] = a[0]
+                rules[used, 1] = b[0]
             used += 1
-    return used, inside
+    return used
 
 
 @leaf
@@ -312,22 +308,77 @@ def text_of(known: Encoded | None, symbols: int) -> Text:
 
 
 LIST, WRITE, COUNT = 0, 1, 2
-"""What `_visit` does."""
 
 SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
 """How far it is: the segment, the phrase, the rules of this phrase; rules before it; records."""
 
 
-@njit(cache=True)
-def _visit(corpus, limits, text, task, at, sides, sizes, totals, others, group, rank, records):
-    """Go through the rules of the corpus, from the phrase where it stopped, as long as there is room.
+class Work(NamedTuple):
+    """What `_visit` does. `task` LIST enters the source sides that the text may have and counts their
+    rules: `sizes` and, in fractions, `totals`. WRITE records these rules with their target sides,
+    where these are of a group (of how many). COUNT adds up the counts of the group's target sides in
+    all rules, and ranks them by when they came."""
 
-    LIST enters the source sides that the text may have and counts their rules: `sizes` and, in
-    fractions, `totals`. WRITE records these rules with their target sides, where these are of a
-    group (number, of how many). COUNT adds up the counts of the group's target sides in all rules.
-    """
+    task: int
+    at: NDArray[np.int64]
+    text: Text
+    source: Growing
+    sizes: NDArray[np.int32]
+    target: Growing
+    group: int
+    groups: int
+    totals: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    records: NDArray[np.void]
+
+
+@leaf
+def _has_room(work, more, symbols, longest):
+    """Whether there is room for what `more` rules can need."""
+    if work.task == LIST:
+        return work.source.size[0] + more * symbols <= len(work.source.parent)
+    if work.task == COUNT:
+        return True
+    nodes = work.target.size[0] + more * longest
+    return nodes <= len(work.target.parent) and work.at[USED] + more <= len(work.records)
+
+
+@leaf
+def _take_rules(work, p, phrases, rules, none, count, segment, runs, place, longest):
+    """Enter, record or count the rules of a phrase. none: a phrase for gaps that are not there."""
+    source, target, linked, linked_to = segment
+    phrase = phrases[p]
+    for r in range(len(rules)):
+        a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
+        b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
+        whole = work.groups == 1 or work.task == LIST
+        whole = whole or _is_of_group(phrase, a, b, target, work.group, work.groups)
+        if work.task == COUNT:
+            number = work.at[EXTRACTED] + r
+            node = _find_target(work.target.trie, phrase, a, b, target, work.rank, number, whole)
+            if whole and node >= 0:
+                work.totals[node] += count
+            continue
+        if not whole or (work.text.known and not _may_match(work.text, runs, phrase, a, b)):
+            continue
+        node = _extend_source(work.source, phrase, a, b, source)
+        if work.task == LIST:
+            work.sizes[node] += 1
+            work.totals[node] += count
+            continue
+        record = work.records[work.at[USED]]
+        work.at[USED] += 1
+        record.source, record.count = node, count
+        record.target = _extend_target(work.target, phrase, a, b, target, place)
+        record.links = _links_of(phrase, a, b, linked, linked_to, place, longest)
+
+
+@njit(cache=True)
+def _visit(corpus, limits, work):
+    """Go through the rules of the corpus, from the phrase where it stopped, as long as there is room."""
     (source_words, source_start), (target_words, target_start), links_of = corpus
     link_start, link_source, link_target = links_of
+    at = work.at
     longest, symbols, min_gap, tight, fractional = limits
     room_source, room_target = 1, 1
     for i in range(len(source_start) - 1):
@@ -339,7 +390,8 @@ def _visit(corpus, limits, text, task, at, sides, sizes, totals, others, group, 
     place = np.zeros(room_target, np.int64)
     runs = np.zeros((room_source, symbols), np.int64)
     phrases, order = np.empty((4096, 4), np.int64), np.empty(4096, np.int64)
-    holes, rules = np.empty(4096, np.int64), np.empty((4096, 2), np.int64)
+    holes, rules = np.empty((4096, 6), np.int64), np.empty((4096, 2), np.int64)
+    near = np.zeros(room_source, np.int64)
     none = np.full(4, -1, np.int64)
     for i in range(at[SEGMENT], len(source_start) - 1):
         n_source = source_start[i + 1] - source_start[i]
@@ -358,48 +410,23 @@ def _visit(corpus, limits, text, task, at, sides, sizes, totals, others, group, 
             if n_phrases <= len(phrases):
                 break
             phrases, order = np.empty((2 * n_phrases, 4), np.int64), np.empty(2 * n_phrases, np.int64)
-            holes = np.empty(2 * n_phrases, np.int64)
+            holes = np.empty((2 * n_phrases, 6), np.int64)
         _by_begin(phrases, n_phrases, n_source, first, order)
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
-        if text.known and task != COUNT:
-            _find_runs(text.runs, source, n_source, symbols, runs)
+        if work.text.known and work.task != COUNT:
+            _find_runs(work.text.runs, source, n_source, symbols, runs)
         for p in range(at[PHRASE], n_phrases):
-            phrase = phrases[p]
             while True:
-                made, _ = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules)
+                made = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, near, rules)
                 if made <= len(rules):
                     break
                 rules = np.empty((2 * made, 2), np.int64)
             at[SEGMENT], at[PHRASE], at[NEEDED] = i, p, made
-            if task == LIST and sides.size[0] + made * symbols > len(sides.parent):
+            if not _has_room(work, made, symbols, longest):
                 return
-            if task == WRITE and (
-                others.size[0] + made * longest > len(others.parent) or at[USED] + made > len(records)
-            ):
-                return
-            count = 1.0 / max(made, 1) if fractional else 1.0
-            for r in range(made):
-                a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
-                b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
-                whole = task == LIST or _is_of_group(phrase, a, b, target, group[0], group[1])
-                if task == COUNT:
-                    number = at[EXTRACTED] + r
-                    node = _find_target(others.trie, phrase, a, b, target, rank, number, whole)
-                    if whole and node >= 0:
-                        totals[node] += count
-                    continue
-                if not whole or (text.known and not _may_match(text, runs, phrase, a, b)):
-                    continue
-                node = _extend_source(sides, phrase, a, b, source)
-                if task == LIST:
-                    sizes[node] += 1
-                    totals[node] += count
-                    continue
-                record = records[at[USED]]
-                at[USED] += 1
-                record.source, record.count = node, count
-                record.target = _extend_target(others, phrase, a, b, target, place)
-                record.links = _links_of(phrase, a, b, linked, targets_of_links, place, longest)
+            count = 1.0 / made if fractional and made else 1.0
+            segment = source, target, linked, targets_of_links
+            _take_rules(work, p, phrases, rules[:made], none, count, segment, runs, place, longest)
             at[EXTRACTED] += made
         at[PHRASE] = 0
     at[SEGMENT] = len(source_start) - 1
@@ -423,23 +450,22 @@ def extract_rules(
     )
     text = text_of(known, settings.max_symbols)
     at = np.zeros(5, np.int64)
-    none = np.empty(0, RECORD)
     sides = grown(None, 0)
     sizes, source_count = np.zeros(0, np.int32), np.zeros(0)
+    no_ranks, no_records = np.empty(0, np.int64), np.empty(0, RECORD)
 
     def visit(task: int, *state: Any) -> bool:
-        _visit(corpus, limits, text, task, at, sides, sizes, *state)
+        _visit(corpus, limits, Work(task, at, text, sides, sizes, *state))
         return bool(at[SEGMENT] < len(source))
 
     while True:
-        sizes.resize(len(sides.parent), refcheck=False)
-        source_count.resize(len(sides.parent), refcheck=False)
-        if not visit(LIST, source_count, grown(None, 0), (0, 1), np.empty(0, np.int64), none):
+        for array in (sizes, source_count):
+            array.resize(len(sides.parent), refcheck=False)
+        if not visit(LIST, sides, 0, 1, source_count, no_ranks, no_records):
             break
         sides = grown(sides, int(at[NEEDED]) * settings.max_symbols)
     extracted, size = int(at[EXTRACTED]), int(sides.size[0])
-    before = np.cumsum(sizes[:size], dtype=np.int64) - sizes[:size]
-    part = before // PART
+    part = (np.cumsum(sizes[:size], dtype=np.int64) - sizes[:size]) // PART
     bounds = np.searchsorted(part, np.arange(part[-1] + 2))
     groups = 1 + size // GROUP
     with ExitStack() as stack:
@@ -455,7 +481,7 @@ def extract_rules(
             at[:] = 0
             more = True
             while more:
-                more = visit(WRITE, source_count, others, (group, groups), np.empty(0, np.int64), records)
+                more = visit(WRITE, others, group, groups, source_count, no_ranks, records)
                 _spill(records[: at[USED]], first, bounds, files)
                 at[USED] = 0
                 if at[NEEDED] > len(records):
@@ -464,7 +490,7 @@ def extract_rules(
             found = int(others.size[0])
             count, rank = np.zeros(found), np.full(found, -1)
             at[:] = 0
-            visit(COUNT, count, others, (group, groups), rank, none)
+            visit(COUNT, others, group, groups, count, rank, no_records)
             others.parent[others.parent > 0] += first
             of_group: tuple[NDArray[Any], ...] = (others.parent, others.symbol, count, rank)
             for file, array in zip(of_targets, of_group, strict=True):

@@ -6,24 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from replitune.significance.critical import critical_value, critical_values, effective_df, layers, tail
+from replitune.significance.critical import Layers, critical_values, layers
 
 
 def test_one_part_is_students_t():
     weight, df = layers(np.array([3.0]), np.array([4.0]))
-    assert critical_value(weight, df, 0.025) == pytest.approx(stats.t.isf(0.025, 4))
-    assert tail(weight, df, 2.5) == pytest.approx(stats.t.sf(2.5, 4))
-    assert effective_df(weight, df, 0.05) == 4.0
+    assert Layers(weight, df).value(0.025) == pytest.approx(stats.t.isf(0.025, 4))
+    assert Layers(weight, df).tail(2.5) == pytest.approx(stats.t.sf(2.5, 4))
+    assert Layers(weight, df).effective_df(0.05) == 4.0
 
 
 def test_equal_variances_are_pooled():
     weight, df = layers(np.array([1.0, 1.0]), np.array([4.0, 4.0]))
-    assert critical_value(weight, df, 0.025) == pytest.approx(stats.t.isf(0.025, 8))
+    assert Layers(weight, df).value(0.025) == pytest.approx(stats.t.isf(0.025, 8))
 
 
 def test_a_dominant_part_keeps_its_own_degrees_of_freedom():
     weight, df = layers(np.array([1.0, 1e-9]), np.array([2.0, 400.0]))
-    assert critical_value(weight, df, 0.025) == pytest.approx(stats.t.isf(0.025, 2), rel=1e-6)
+    assert Layers(weight, df).value(0.025) == pytest.approx(stats.t.isf(0.025, 2), rel=1e-6)
 
 
 def test_layers_by_hand():
@@ -46,13 +46,13 @@ def test_between_pooled_and_cochran_cox(parts, q):
     weight, df = layers(values, nus)
     assert weight.sum() == pytest.approx(1)
     assert (weight >= 0).all()
-    found = critical_value(weight, df, q)
+    found = Layers(weight, df).value(q)
     cochran_cox = (values / values.sum() * stats.t.isf(q, nus)).sum()
     assert stats.t.isf(q, nus.sum()) * (1 - 1e-9) <= found <= cochran_cox * (1 + 1e-9)
     assert critical_values(values[None], nus, q)[0] == pytest.approx(found, rel=1e-12)
-    assert tail(weight, df, found) == pytest.approx(q, rel=1e-8)
-    assert stats.t.isf(0.025, effective_df(weight, df, 0.05)) == pytest.approx(
-        critical_value(weight, df, 0.025), rel=1e-6
+    assert Layers(weight, df).tail(found) == pytest.approx(q, rel=1e-8)
+    assert stats.t.isf(0.025, Layers(weight, df).effective_df(0.05)) == pytest.approx(
+        Layers(weight, df).value(0.025), rel=1e-6
     )
 
 

@@ -108,13 +108,6 @@ def critical_values(values: NDArray[np.float64], nus: NDArray[np.float64], q: fl
     return (weight * -stdtrit(known, q)[place].reshape(df.shape)).sum(axis=-1)
 
 
-def critical_value(weight: NDArray[np.float64], df: NDArray[np.float64], q: float) -> float:
-    """The upper-tail q value of delta / se, for layers (K,)."""
-    from scipy.special import stdtrit
-
-    return float((weight * -stdtrit(df, q)).sum())
-
-
 def tails(
     weight: NDArray[np.float64], df: NDArray[np.float64], t: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -150,11 +143,6 @@ def tails(
     return np.maximum(exp(x), TINIEST)
 
 
-def tail(weight: NDArray[np.float64], df: NDArray[np.float64], t: float) -> float:
-    """`tails` for one t."""
-    return float(tails(weight, df, np.array([t]))[0])
-
-
 @dataclass(frozen=True, eq=False)
 class Layers:
     """The critical values of one pair: `layers` (K,)."""
@@ -164,20 +152,19 @@ class Layers:
 
     def value(self, q: float) -> float:
         """The upper-tail q value of delta / se."""
-        return critical_value(self.weight, self.df, q)
+        from scipy.special import stdtrit
+
+        return float((self.weight * -stdtrit(self.df, q)).sum())
 
     def tail(self, t: float) -> float:
         """The q with that value, t >= 0."""
-        return tail(self.weight, self.df, t)
+        return float(tails(self.weight, self.df, np.array([t]))[0])
 
     def effective_df(self, alpha: float) -> float:
-        return effective_df(self.weight, self.df, alpha)
-
-
-def effective_df(weight: NDArray[np.float64], df: NDArray[np.float64], alpha: float) -> float:
-    """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
-    weight, df = weight[weight > 0], df[weight > 0]
-    return matching_df(critical_value(weight, df, alpha / 2), alpha, float(df.min()), float(df.max()))
+        """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
+        there = Layers(self.weight[self.weight > 0], self.df[self.weight > 0])
+        low, high = float(there.df.min()), float(there.df.max())
+        return matching_df(there.value(alpha / 2), alpha, low, high)
 
 
 def matching_df(goal: float, alpha: float, low: float, high: float) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
-from replitune.experiment.places import Places
+from replitune.experiment.places import TESTS, Places
 from replitune.registry import Registry
 from replitune.replicas import replica_ids
 from replitune.settings import Settings
@@ -139,6 +139,16 @@ def paths_of(files: Files) -> list[Path]:
     return [
         Path(path) for given in files.values() for path in ([given] if isinstance(given, str) else given)
     ]
+
+
+def tests_of(at: Places, testset: str, metric: str) -> Files:
+    """The files of the tests of a metric, by what they have."""
+    return {kind.removeprefix(".") or "tests": at.tests(testset, metric, kind) for kind in TESTS}
+
+
+def stores_of(at: Places, testset: str, metric: str, systems: Sequence[str]) -> list[str]:
+    """The segment statistics of these systems."""
+    return [at.store(testset, metric, system) for system in systems]
 
 
 def decodes_of(at: Places, testset: str, system: str, replicas: Counts) -> list[str]:

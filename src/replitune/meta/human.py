@@ -14,7 +14,7 @@ Several judgements of one output count as their mean.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,10 +173,15 @@ def _by_order(path: Path, text: str) -> Iterator[Judgement]:
             yield Judgement(line, fields[0], segment, score)
 
 
+def plain_names(header: Iterable[str]) -> list[str]:
+    """Names of columns as `NAMES` has them."""
+    return [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
+
+
 def _columns(table: Table, score: str | None) -> dict[str, int]:
     """Places of the columns; those of scores are called `score`, `adequacy` and `fluency`."""
     path, header = table.path, table.header
-    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
+    plain = plain_names(header)
     columns: dict[str, int] = {}
     for what, names in NAMES.items():
         matches = [i for i, name in enumerate(plain) if name in names]

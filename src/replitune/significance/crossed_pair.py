@@ -23,11 +23,11 @@ from replitune.significance.next_run import NextRun, spread_of
 from replitune.significance.noise_ratio import Bound, Bounded
 from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import (
-    FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
     SystemParts,
     contributing_df,
+    contributing_note,
     few_contributing,
 )
 from replitune.significance.variances import VarianceRow, variance_table
@@ -112,21 +112,26 @@ class CrossedPair(Difference):
         return components(self.sides, self.a.blocks, self.bound)
 
     @cached_property
+    def differences(self) -> tuple[NDArray[np.float64], ...]:
+        """(U,) B - A of each unit, mean over replicas, on each test set."""
+        d = self.b.mean - self.a.mean
+        return tuple(d[block.units] for block in self.a.blocks)
+
+    @cached_property
     def parts(self) -> Parts:
         if self.components is not None:
             return self.components.parts(self.scope)
-        d = self.b.mean - self.a.mean  # these runs are all that the scope asks for
-        seg = np.array([dot(d[block.units], d[block.units]) for block in self.a.blocks])
-        nu = np.array([contributing_df(d[block.units], block.nu) for block in self.a.blocks])
+        d = self.differences  # these runs are all that the scope asks for
+        seg = np.array([dot(x, x) for x in d])
+        nu = np.array([contributing_df(x, b.nu) for x, b in zip(d, self.a.blocks, strict=True)])
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
 
     @cached_property
     def contributing(self) -> tuple[float, bool]:
         """How many units make the difference on the test set where they are fewest, and whether they
         are enough for a p; infinite, too, where the test set adds less than a tenth of the variance."""
-        d = self.b.mean - self.a.mean
-        of_blocks = [d[block.units] for block in self.a.blocks if self.scope != "runs"]
-        known = [few_contributing(x) for x in of_blocks if 10 * dot(x, x) > self.parts.variance]
+        d = self.differences if self.scope != "runs" else ()
+        known = [few_contributing(x) for x in d if 10 * dot(x, x) > self.parts.variance]
         return min((few for few, _ in known), default=float(np.inf)), all(enough for _, enough in known)
 
     @cached_property
@@ -185,11 +190,6 @@ class CrossedPair(Difference):
         """1 when more is better, -1 when less is."""
         return 1.0 if self.higher_is_better else -1.0
 
-    def segment_differences(self, testset: int) -> NDArray[np.float64]:
-        block = self.a.blocks[testset].units
-        differences: NDArray[np.float64] = self.b.mean[block] - self.a.mean[block]
-        return differences
-
     def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
         """What a reader must know about the design and single runs."""
         notes: list[Note | None] = []
@@ -214,11 +214,7 @@ class CrossedPair(Difference):
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
-        few, enough = self.contributing
-        if few < FEW_CONTRIBUTING:
-            what = "level approximate" if enough else "no p"
-            text = f"about {few:.0f} {unit}s make the difference: {what}"
-            notes.append(Note("few-contributing", text))
+        notes.append(contributing_note(*self.contributing, unit))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))
         notes += self.unstable_runs()

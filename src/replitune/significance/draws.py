@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,15 +86,19 @@ def float_dtype(bound: float) -> type[np.float32] | type[np.float64]:
 
 
 @dataclass(frozen=True)
-class SegmentDraws:
-    """Bootstrap test sets: `size` of the U units (segments, documents), all of them by default."""
+class _KeyedDraws:
+    """Draws that follow from a key, with what was computed from them."""
 
     key: int
     _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
 
     @classmethod
-    def from_rng(cls, rng: np.random.Generator) -> SegmentDraws:
+    def from_rng(cls, rng: np.random.Generator) -> Self:
         return cls(draw_key(rng))
+
+
+class SegmentDraws(_KeyedDraws):
+    """Bootstrap test sets: `size` of the U units (segments, documents), all of them by default."""
 
     def counts(
         self, units: int, samples: slice, *, size: int | None = None, replacement: bool = True
@@ -151,16 +155,8 @@ class SegmentDraws:
         return self._memory.get(system, (metric.id, unit, replica), samples, make)
 
 
-@dataclass(frozen=True)
-class PoolDraws:
+class PoolDraws(_KeyedDraws):
     """Bootstrap pools of one system: as many draws as it has outputs, from all of them."""
-
-    key: int
-    _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
-
-    @classmethod
-    def from_rng(cls, rng: np.random.Generator) -> PoolDraws:
-        return cls(draw_key(rng))
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:
         """(samples, K) sums over M draws from pool (M, K)."""

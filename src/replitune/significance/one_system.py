@@ -30,6 +30,8 @@ from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
 from replitune.significance.next_run import prediction_interval
 from replitune.significance.registry import INTERVALS
+from replitune.significance.run import TestSetScores, run_scores
+from replitune.significance.system_parts import analyse
 from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
 from replitune.statistics.systems import SystemStatistics
 
@@ -239,8 +241,6 @@ def summarise(
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
     notes: dict[str, tuple[Note, ...]] = {}
-    if system.n == 1:
-        notes["s_test"] = (ONE_REPLICA,)
     if system.segments == 1:
         notes["s_sel"] = (ONE_SEGMENT,)
     s_dev = None
@@ -264,17 +264,59 @@ def summarise(
     for name, interval in drawn.items():
         if interval.notes:
             notes[f"ci_{name}"] = interval.notes
-    return SystemSummary(
-        name=system.name,
-        n=system.n,
-        avg=float(scores.mean()),
-        scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
-        s_sel=s_sel(metric, system, documents, shared.segments),
+    return _summary(
+        system.name,
+        system.replicas,
+        scores,
+        s_sel(metric, system, documents, shared.segments),
+        alpha,
+        notes,
         s_dev=s_dev,
-        s_test=sd(scores),
-        median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
-        next_run=prediction_interval(scores, 1 - alpha),
         ci={name: interval.limits for name, interval in drawn.items()},
-        notes=notes,
         intervals=drawn,
+    )
+
+
+def summarise_suite(
+    testsets: Sequence[TestSetScores],
+    weights: Sequence[float],
+    id: str,
+    system: str,
+    *,
+    alpha: float = 0.05,
+) -> SystemSummary:
+    """A system on a suite under one metric: scores are weighted means, and s_sel is by the
+    linearised metric. Its runs are the same on all test sets, so only what segments add is a sum
+    over them."""
+    pairs = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
+    variances = [
+        (weight * analyse(metric, statistics, None).units) ** 2
+        for weight, (metric, statistics) in zip(weights, pairs, strict=True)
+    ]
+    on_suite = float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean())
+    scores = run_scores(testsets, weights, id, system)
+    return _summary(system, pairs[0][1].replicas, scores, on_suite, alpha, {}, s_dev=None)
+
+
+def _summary(
+    name: str,
+    replicas: tuple[str, ...],
+    scores: NDArray[np.float64],
+    s_sel: float | None,
+    alpha: float,
+    notes: dict[str, tuple[Note, ...]],
+    **drawn: Any,
+) -> SystemSummary:
+    """With what follows from the scores of its replicas."""
+    return SystemSummary(
+        name=name,
+        n=len(scores),
+        avg=float(scores.mean()),
+        scores=dict(zip(replicas, scores.tolist(), strict=True)),
+        s_sel=s_sel,
+        s_test=sd(scores),
+        median_replica=replicas[iv.median_replica(scores, replicas)],
+        next_run=prediction_interval(scores, 1 - alpha),
+        notes={"s_test": (ONE_REPLICA,), **notes} if len(scores) == 1 else notes,
+        **drawn,
     )

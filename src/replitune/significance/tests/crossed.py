@@ -107,8 +107,8 @@ def crossed_suite(
     details: dict[str, float] = {}
     if pair.estimable and scope != "runs":
         notes += [
-            ignored_documents(c.documents, pair.segment_differences(k), alpha)
-            for k, (c, of) in enumerate(zip(comparisons, units, strict=True))
+            ignored_documents(c.documents, differences, alpha)
+            for c, of, differences in zip(comparisons, units, pair.differences, strict=True)
             if of == "segment" and has_documents(c.documents)
         ]
     enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing[1]

@@ -30,10 +30,10 @@ from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.difference import Difference
 from replitune.significance.system_parts import (
-    FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
     contributing_df,
+    contributing_note,
     document_sums,
     few_contributing,
     has_documents,
@@ -291,11 +291,7 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     if word == "document" and size < FEW_DOCUMENTS:
         how = "no p" if size < SMALLEST_DOCUMENTS else "level approximate"
         notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
-    few, enough = pair.contributing
-    if few < FEW_CONTRIBUTING:
-        how = "level approximate" if enough else "no p"
-        text = f"about {few:.0f} {word}s make the difference: {how}"
-        notes.append(Note("few-contributing", text))
+    notes.append(contributing_note(*pair.contributing, word))
     only = int((pair.a.any ^ pair.b.any).sum())
     if only:
         text = f"{only} segments of which one system was judged are left out"

@@ -17,8 +17,6 @@ from replitune.settings import about, read, settings_of
 from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
 
-ALTERNATIVES = ("two-sided", "greater", "less")
-
 Alternative = Annotated[
     Literal["two-sided", "greater", "less"],
     about("Whether B differs from A, or is better (`greater`) or worse (`less`) than A."),

@@ -125,14 +125,11 @@ class Stage(Settings):
         """The inputs for Snakemake: what other jobs make, and data files that exist. The job itself
         reports those that do not, so a dry run needs no data."""
         return {
-            name: [path for path in paths if self._is_made(path) or Path(path).exists()]
+            name: [path for path in paths if path.startswith(f"{self.folder}/") or Path(path).exists()]
             if isinstance(paths, list)
             else paths
             for name, paths in self.inputs.items()
         }
-
-    def _is_made(self, path: str) -> bool:
-        return path.startswith(f"{self.folder}/")
 
 
 def paths_of(files: Files) -> list[Path]:

@@ -75,14 +75,10 @@ class HumanJudgements:
     """By criterion: adequacy, fluency, or human where the file does not say."""
     notes: tuple[str, ...] = ()
 
-    def replicas(self) -> dict[str, list[str]] | None:
-        """Which replicas of each system were judged; None when the file does not say."""
-        judged: dict[str, dict[str, None]] = {}
-        for row in (row for rows in self.judgements.values() for row in rows):
-            if row.replica is None:
-                return None
-            judged.setdefault(row.system, {})[row.replica] = None
-        return {system: sorted(names) for system, names in judged.items()}
+    @property
+    def rows(self) -> list[Judgement]:
+        """Of all criteria."""
+        return [row for rows in self.judgements.values() for row in rows]
 
 
 def read_human(

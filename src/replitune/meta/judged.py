@@ -91,7 +91,7 @@ def earlier_judgements(
     """Those of a file, of segments counted from 0, to which more are to be added."""
     given = read_human(path)
     names, _ = _names(given, systems)
-    rows = [row for rows in given.judgements.values() for row in rows if row.system in names]
+    rows = [row for row in given.rows if row.system in names]
     first = _first(rows, segments) if first_segment is None else first_segment
     for row in rows:
         if row.probability is not None:
@@ -251,7 +251,7 @@ def _as_store(
 def _names(given: HumanJudgements, systems: Sequence[str]) -> tuple[Mapping[str, str], list[str]]:
     """What judged systems are called here: WMT adds the number of a submission, ``NAME.123``."""
     names, notes, others = {}, [], []
-    for name in sorted({row.system for rows in given.judgements.values() for row in rows}):
+    for name in sorted({row.system for row in given.rows}):
         plain = re.sub(r"\.\d+$", "", name)
         if name in systems or plain in systems:
             names[name] = name if name in systems else plain

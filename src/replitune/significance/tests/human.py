@@ -83,11 +83,14 @@ class JudgedSide:
         """(J,) place of each judged run among all; None where that is not known."""
         return self.metric.controls[self.name].judged
 
+    @cached_property
+    def each(self) -> Floats:
+        """(J, N) judgements; 0 where nobody judged."""
+        return np.divide(self.sums, self.weights, out=np.zeros(self.sums.shape), where=self.known)
+
     def people(self, at: NDArray[np.intp]) -> Floats:
         """(n,) mean judgement over the judged runs of these segments."""
-        known = self.known[:, at]
-        each = np.divide(self.sums[:, at], self.weights[:, at], out=np.zeros(known.shape), where=known)
-        means: Floats = each.sum(axis=0) / known.sum(axis=0)
+        means: Floats = self.each.take(at, axis=1).sum(axis=0) / self.known[:, at].sum(axis=0)
         return means
 
     def judged(self, at: NDArray[np.intp]) -> Floats:
@@ -109,8 +112,7 @@ class JudgedSide:
             share = np.zeros(self.known.shape)
             share[:, sample.at] = sample.weights / self.known[:, sample.at].sum(axis=0)
             share = np.where(self.known, share, 0.0)
-            each = np.divide(self.sums, self.weights, out=np.zeros(share.shape), where=self.known)
-            each = each - product(self.runs[self.rows] - centre, slope)
+            each = self.each - product(self.runs[self.rows] - centre, slope)
             total = (share * each).sum()
             by_run[self.rows] += (share * (each - total)).sum(axis=1)
             weight = share.sum(axis=1, keepdims=True)

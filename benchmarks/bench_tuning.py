@@ -20,8 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from replitune.phrase.dev_decoder import DevDecoder
-from replitune.phrase.first import FirstDecoding
+from replitune.phrase.dev_decoder import DevDecoder, FirstDecoding
 from replitune.phrase.system import PhraseSystem
 from replitune.running.files import read_lines
 from replitune.streams import stream

@@ -42,6 +42,15 @@ it; this one is of the default experiment (`make run`).
   style="width: 100%; height: 80vh; border: 1px solid #8888"></iframe>
 """
 
+NO_SEARCH = """<script>
+if (location.protocol === "file:") for (const box of document.querySelectorAll(".md-search__input")) {
+  box.placeholder = "no search from files: python3 -m http.server -d build/site";
+  box.disabled = true;
+}
+</script>
+"""
+"""Browsers start no worker for a page from a file, and the search is one."""
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in PAGES.items():
@@ -59,6 +68,10 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     for source, page in PAGES.items():
         markdown = markdown.replace(f"](../{source})", f"]({page})")
     return re.sub(r"\]\((results/\w+)\)", r"](\1/index.md)", markdown)
+
+
+def on_post_page(output: str, **_: object) -> str:
+    return output.replace("</body>", f"{NO_SEARCH}</body>")
 
 
 def on_post_build(config: MkDocsConfig) -> None:

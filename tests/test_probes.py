@@ -27,6 +27,7 @@ def workflow() -> SimpleNamespace:
         dag=SimpleNamespace(needrun_jobs=lambda: [job]),
         resource_settings=SimpleNamespace(nodes=100),
         configfiles=["x.yaml"],
+        storage_settings=SimpleNamespace(default_storage_provider="fs"),
         modifier=SimpleNamespace(is_main_snakefile=lambda: False),
         local_exec=True,
         scheduler=SimpleNamespace(job_rate_limiter="100/1s"),
@@ -35,12 +36,12 @@ def workflow() -> SimpleNamespace:
 
 def answers(workflow: SimpleNamespace) -> list:
     of_snakemake.start_at_once(workflow)
-    names = ("planned", "parallel", "config_files", "is_main")
+    names = ("planned", "parallel", "config_files", "default_storage", "is_main")
     return [getattr(of_snakemake, name)(workflow) for name in names]
 
 
-KNOWN = [[of_snakemake.Planned("results/x/logs/a.log", {"system": "s"})], 100, ["x.yaml"], False]
-UNKNOWN = [None, 3, [], True]
+KNOWN = [[of_snakemake.Planned("results/x/logs/a.log", {"system": "s"})], 100, ["x.yaml"], "fs", False]
+UNKNOWN = [None, 3, [], None, True]
 
 
 def test_what_snakemake_says():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -66,3 +67,14 @@ def test_search_knows_pages_and_reference(site: Path):
     text = (site / "search" / "search_index.json").read_text("utf-8")
     for location in ("statistics.html", "commands.html", "reference.html"):
         assert f'"{location}' in text
+
+
+def test_how_to_cite_is_found_first_and_the_start_page_shows_a_report(site: Path):
+    """By the words of a heading, which count most."""
+    records = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    citing = [r["location"] for r in records if r["title"].lower() == "how to cite"]
+    assert citing == ["index.html#how-to-cite"]
+    index = (site / "index.html").read_text("utf-8")
+    assert 'src="figures/report.png"' in index.replace("src=figures/report.png", 'src="figures/report.png"')
+    assert index.index("replitune compare") < index.index("figures/report.png") < index.index("try-it")
+    assert "no search from files" in index

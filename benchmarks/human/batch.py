@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from replitune.significance.controlled import FOLDS, RIDGE, Sample, sharpen
-from replitune.significance.system_parts import HEAVY, SMALLEST_CONTRIBUTING, contributing_df
+from replitune.significance.system_parts import contributing_df, few_contributing
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,9 @@ def _sharpened(y: np.ndarray, x: np.ndarray, slopes: np.ndarray) -> Batch:
     for part in (slice(0, n), slice(n, N)):
         added[:, part] -= added[:, part].mean(axis=1, keepdims=True) if part.start < N else 0.0
     squares = (added**2).sum(axis=1)
-    count = squares**2 / (added**4).sum(axis=1)
-    heavy = count * HEAVY < n
-    nu = np.full(len(y), n - 1.0)
-    nu[heavy] = [max(contributing_df(one, n - 1.0), 1.0) for one in added[heavy]]
-    return Batch(mean, squares * n / (n - 1), nu, heavy & (count < SMALLEST_CONTRIBUTING))
+    nu = np.maximum(contributing_df(added, n - 1.0), 1.0)
+    silent = np.array([not few_contributing(one)[1] for one in added])
+    return Batch(mean, squares * n / (n - 1), nu, silent)
 
 
 def _check(y: np.ndarray, x: np.ndarray, batch: Batch, slope: float | None) -> None:

@@ -13,10 +13,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from replitune.settings import SEED
+from msgspec.structs import replace as with_fields
+
+from replitune.errors import ReplituneError, did_you_mean
+from replitune.registry import Entry
+from replitune.settings import SEED, fits
+from replitune.settings import read as read_settings
+from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.registry import TESTS
+from replitune.significance.settings import Baseline, TestSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from replitune.corpus.testset import TestSet
-    from replitune.registry import Entry
     from replitune.report.report import ComparisonReport, Report
-    from replitune.significance.settings import TestSettings
     from replitune.statistics.outputs import Lines
     from replitune.statistics.plausibility import Doubt
     from replitune.statistics.store import SegmentStatistics
@@ -107,9 +115,8 @@ def compare(
     from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
 
-    tests = _tests(baseline, settings)
     entries = METRICS.entries(metrics)
-    tests = _margins(tests, [entry.id for entry in entries], {**settings, "human": human})
+    tests = _tests(baseline, settings, [entry.id for entry in entries], human)
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     warnings: list[str] = []
@@ -130,8 +137,10 @@ def compare(
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
     tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
+    warnings = (
+        exchanged(given.references, refs, [run for runs in systems.values() for run in runs]) + warnings
+    )
     warnings += tokenised_twice(given.references[0], signatures)
-    warnings += exchanged(given.references, refs, [run for runs in systems.values() for run in runs])
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
@@ -206,7 +215,7 @@ def scores(
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
-    from replitune.settings import read as read_settings
+    from replitune.running.files import sha256_file
     from replitune.statistics.given import arrange
     from replitune.tuners import TUNERS
 
@@ -230,8 +239,7 @@ def scores(
         allow_missing=allow_missing,
         groups=TUNERS.names,
     )
-    tests = _tests(baseline, settings)
-    tests = _margins(tests, [store.metric.id for store in given.stores], {**settings, "human": human})
+    tests = _tests(baseline, settings, [store.metric.id for store in given.stores], human)
     read_as = given.read_as
     if given.run_level:
         tests = _tests_of_runs_alone(tests, settings)
@@ -254,6 +262,13 @@ def scores(
         first_segment=first_segment,
         read_as=read_as,
         undirected=given.undirected,
+        sha256={
+            str(file): sha256_file(file)
+            for one in rows
+            if one.is_file
+            for file in ([one.name] if Path(one.name).is_file() else sorted(Path(one.name).rglob("*")))
+            if Path(file).is_file()
+        },
     )
 
 
@@ -322,76 +337,50 @@ def read(results: str | Path) -> Report:
     return Report(read_material(job, unrepeatable(folder, job.systems)))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _margins(tests: TestSettings, metrics: Sequence[str], given: Mapping[str, Any]) -> TestSettings:
-    """With one margin for all metrics, where it was given as a number."""
-    import msgspec
-
-    from replitune.errors import ReplituneError, nearest
-
-    margin = given.get("margin")
-    if not _is_number(margin):
-        for name in tests.margin:
-            if name not in (*metrics, *(CRITERIA if given.get("human") else ())):
-                close = nearest(name, [*metrics])
-                raise ReplituneError(
-                    f"a margin of {name}, which is not compared",
-                    expected=", ".join(metrics),
-                    fix=f"did you mean {close}?" if close else None,
-                )
-        return tests
-    return msgspec.structs.replace(tests, margin=dict.fromkeys(metrics, margin))
-
-
-def _tests(baseline: str | None, given: Mapping[str, Any]) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` are for every test that has them."""
-    from replitune.errors import ReplituneError
-    from replitune.settings import read as read_settings
-    from replitune.significance.settings import Baseline, TestSettings
-
+def _tests(
+    baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str], human: str | Path | None
+) -> TestSettings:
+    """The settings of the tests, checked. `scope` and `unit` are for every test that has them, and a
+    margin that is a number for every metric."""
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
-    import msgspec
 
     own = {name: given[name] for name in OF_TESTS if given.get(name) is not None}
     rest = {name: value for name, value in given.items() if name not in OF_TESTS}
-    if _is_number(rest.get("margin")):
-        read_settings(TestSettings, {"margin": {"all": rest.pop("margin")}}, "tests")
+    if fits(float, rest.get("margin")):
+        rest["margin"] = dict.fromkeys(metrics, rest["margin"])
     checked: TestSettings = read_settings(TestSettings, rest, "tests")
+    for name in checked.margin:
+        if name not in (*metrics, *(CRITERIA if human else ())):
+            raise ReplituneError(
+                f"a margin of {name}, which is not compared",
+                expected=", ".join(metrics),
+                fix=did_you_mean(name, metrics, "{}"),
+            )
     if own:
-        checked = msgspec.structs.replace(checked, methods=_with_options(checked.methods, own))
+        checked = with_fields(checked, methods=_with_options(checked.methods, own))
     if baseline is None:
         return checked
-    return msgspec.structs.replace(checked, pairs=Baseline(baseline=baseline))
+    return with_fields(checked, pairs=Baseline(baseline=baseline))
 
 
 def _controls(names: Sequence[str], stores: Sequence[SegmentStatistics]) -> list[SegmentStatistics]:
     """Metrics that sharpen judgements."""
-    from replitune.errors import ReplituneError, nearest
-
     known = {store.metric.id: store for store in stores}
     for name in names:
         if name not in known:
-            close = nearest(name, list(known))
             raise ReplituneError(
                 f"no metric {name!r} to sharpen the judgements",
                 expected=", ".join(known),
-                fix=f"did you mean {close}?" if close else "name it among the metrics, too",
+                fix=did_you_mean(name, known, "{}") or "name it among the metrics, too",
             )
     return [known[name] for name in dict.fromkeys(names)]
 
 
 def _tests_of_people(tests: TestSettings) -> TestSettings:
     """The test of judgements alone: one run of each system, all pairs, new segments."""
-    import msgspec
-
-    from replitune.registry import Entry
-
-    methods = (Entry("crossed", {"scope": "segments"}, "crossed"),)
-    return msgspec.structs.replace(tests, methods=methods, pairs="all", margin={}, intervals=())
+    methods = (Entry("crossed", {"scope": "segments"}),)
+    return with_fields(tests, methods=methods, pairs="all", margin={}, intervals=())
 
 
 CRITERIA = ("human", "adequacy", "fluency")
@@ -403,10 +392,6 @@ OF_TESTS = ("scope", "unit")
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
     """The same tests with these options, where they have them and the user gave none."""
-    from replitune.errors import ReplituneError
-    from replitune.registry import Entry
-    from replitune.significance.registry import TESTS
-
     known = {entry.name: TESTS.settings(entry.name) for entry in methods}
     for name in own:
         if not any(name in settings for settings in known.values()):
@@ -428,25 +413,18 @@ def _tests_of_single_outputs(
 ) -> tuple[TestSettings, tuple[str, ...]]:
     """Where no tested pair has several runs on both sides, by default the test that asks about new
     segments alone; and a note about it."""
-    import msgspec
-
-    from replitune.registry import Entry
-    from replitune.significance.pairs import pairs_of_systems
-
     pairs = pairs_of_systems(tests.pairs, list(runs))
     asked = {name for name, value in given.items() if value is not None}
     if not pairs or asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
         return tests, ()
     options = {"scope": "segments", **({"unit": given["unit"]} if given.get("unit") else {})}
-    methods = (Entry("crossed", options, "crossed"),)
+    methods = (Entry("crossed", options),)
     note = "pairs with one run of a system: the test asks about new segments, from these runs"
-    return msgspec.structs.replace(tests, methods=methods), (note,)
+    return with_fields(tests, methods=methods), (note,)
 
 
 def _directions(lower: bool | Sequence[str] | None, higher: Sequence[str]) -> bool | dict[str, bool]:
     """Of all metrics whether higher is better, or of those for which it was said."""
-    from replitune.errors import ReplituneError
-
     if isinstance(lower, bool):
         return not lower
     if both := sorted({*(lower or ())} & {*higher}):
@@ -466,11 +444,6 @@ RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")
 
 def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
     """The tests of systems of which there is one score for each run."""
-    import msgspec
-
-    from replitune.errors import ReplituneError
-    from replitune.registry import Entry
-
     methods = []
     for entry in tests.methods:
         scope = entry.options.get("scope", "runs")
@@ -485,13 +458,11 @@ def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestS
                 expected=", ".join(RUNS_ALONE),
             )
     intervals = tuple(entry for entry in tests.intervals if entry.name == "fu")
-    return msgspec.structs.replace(tests, methods=tuple(methods), intervals=intervals)
+    return with_fields(tests, methods=tuple(methods), intervals=intervals)
 
 
 def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
     """The runs of a system, checked."""
-    from replitune.errors import ReplituneError
-
     if isinstance(runs, str | Path) or not len(runs):
         raise ReplituneError(
             f"the runs of {system} are not a list",
@@ -576,14 +547,13 @@ def _report(
     human: str | Path | None = None,
     controls: Sequence[str] = (),
     first_segment: int | None = None,
+    undirected: Sequence[str] = (),
+    sha256: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> ComparisonReport:
-    """`more`: other fields of the report."""
-    from dataclasses import replace
-
+    """`sha256`: of what is not in the stores. `more`: other fields of the report."""
     from threadpoolctl import threadpool_limits
 
-    from replitune.errors import ReplituneError
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
 
@@ -616,5 +586,11 @@ def _report(
             doubts=doubts,
         )
     metrics = {**comparison.metrics, **judged}
-    comparison = replace(comparison, metrics=metrics, people=tuple(judged))
+    comparison = replace(
+        comparison,
+        metrics=metrics,
+        people=tuple(judged),
+        undirected=undirected,
+        sha256={**comparison.sha256, **sha256},
+    )
     return ComparisonReport(comparison, stores, baseline, **more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 
 LONGEST = 1000
@@ -47,6 +48,11 @@ class ReplituneError(Exception):
         self.expected = expected
         self.fix = fix
         super().__init__(self.render())
+
+    @property
+    def details(self) -> dict[str, str | None]:
+        """What is said beside the message, for the same mistake told in another place."""
+        return {"found": self.found, "expected": self.expected, "fix": self.fix}
 
     def render(self) -> str:
         where = ""
@@ -97,9 +103,14 @@ def machine_trouble(error: OSError) -> str | None:
     return f"{where}{what}\n  to do:    put it right, and run again (replitune run, make resume)"
 
 
-def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:
+def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known spelling closest to `word`, or None when nothing is close."""
     import difflib
 
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return close[0] if close else None
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
+
+
+def did_you_mean(word: object, known: Iterable[str], form: str = "`{}`") -> str | None:
+    """``did you mean `bleu`?``, or None when nothing is close; `form`: as the word is to be written."""
+    close = nearest(str(word), known)
+    return f"did you mean {form.format(close)}?" if close else None

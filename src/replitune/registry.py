@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.settings import (
     WRONG,
     Kind,
@@ -27,6 +27,7 @@ from replitune.settings import (
     about,
     from_text,
     json_schema,
+    read,
     settings_of,
     shown,
 )
@@ -194,11 +195,10 @@ class Registry(Generic[T]):
         return loaded
 
     def unknown(self, name: str) -> ReplituneError:
-        close = nearest(name.lower(), self.names)
         return ReplituneError(
             f"unknown {self.kind} {name!r}",
             expected=", ".join(self.names),
-            fix=f"did you mean `{close}`?" if close else None,
+            fix=did_you_mean(name.lower(), self.names),
         )
 
     def settings(self, name: str) -> dict[str, Setting]:
@@ -210,10 +210,7 @@ class Registry(Generic[T]):
         """The entry that a word or a mapping names; the first mistake is raised."""
         if isinstance(given, Entry):
             return given
-        reading = Reading()
-        entry: Entry = Named(self).read(reading, given, ())
-        if reading.mistakes:
-            raise reading.mistakes[0].error()
+        entry: Entry = read(Annotated[Any, Named(self)], given)
         return entry
 
     def entries(self, given: Iterable[str | Mapping[str, Any] | Entry]) -> list[Entry]:
@@ -311,29 +308,22 @@ class Named(Kind):
         path: Path_,
     ) -> Any:
         options: dict[str, Any] = {}
-        good = True
+        before = len(reading.mistakes)
         for key, value in given.items():
             option = key if key in known else key.replace("-", "_")
             if option not in known:
-                close = nearest(str(key), list(known))
                 reading.wrong(
                     (*path, key),
                     f"{self.registry.kind} {name} has no option {key!r}",
                     expected=", ".join(known) or "no options",
-                    fix=f"did you mean `{close}`?" if close else None,
+                    fix=did_you_mean(key, known),
                 )
-                good = False
                 continue
             hint = known[option].type
-            # YAML reads an unquoted 13 as a number where a text is meant
-            typed = (
-                from_text(hint, value if isinstance(value, str) else _written(value))
-                if (isinstance(value, (str, int, float)) and not isinstance(value, bool))
-                else value
-            )
-            read = reading.read(hint, typed, (*path, option))
-            good = good and read is not WRONG
-            options[option] = read
+            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+                # YAML reads an unquoted 13 as a number where a text is meant
+                value = from_text(hint, _written(value))
+            options[option] = reading.read(hint, value, (*path, option))
         for key, setting in known.items():
             if setting.required and key not in options:
                 reading.wrong(
@@ -341,8 +331,7 @@ class Named(Kind):
                     f"{self.registry.kind} {name} needs the option {key}",
                     expected=f"{name}:{key}=...",
                 )
-                good = False
-        return options if good else WRONG
+        return options if len(reading.mistakes) == before else WRONG
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         kind, names = self.registry.kind, self.registry.names

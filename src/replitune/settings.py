@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 
 Path_ = tuple[str | int, ...]
 """Where a value stands: keys and places in lists, from the outside in."""
@@ -95,7 +95,7 @@ class Setting:
     @property
     def may_be_empty(self) -> bool:
         """Of a list with a default: whether an empty list is a choice of its own."""
-        return bool(self.default) and not any(meta.min_length for meta in _metas(self.type))
+        return bool(self.default) and not any(meta.min_length for meta in opened(self.type)[2])
 
 
 @cache
@@ -115,7 +115,7 @@ def settings_of(declared: Any) -> dict[str, Setting]:
         return settings
     for name, parameter in inspect.signature(declared).parameters.items():
         hint = hints.get(name)
-        if _metas(hint):
+        if opened(hint)[2]:
             settings[name] = Setting(name, hint, parameter.default, _description(hint))
     return settings
 
@@ -128,15 +128,24 @@ def _hints(declared: Any) -> dict[str, Any]:
     return typing.get_type_hints(declared, include_extras=True)
 
 
-def _metas(hint: Any) -> list[msgspec.Meta]:
-    if get_origin(hint) is not Annotated:
-        return []
-    return [item for item in get_args(hint)[1:] if isinstance(item, msgspec.Meta)]
+def opened(hint: Any) -> tuple[Any, Kind | None, list[msgspec.Meta]]:
+    """A type without its annotation; and what stood there, a kind and bounds."""
+    extras: list[Any] = []
+    while get_origin(hint) is Annotated:
+        hint, *more = get_args(hint)
+        extras += more
+    kind = next((extra for extra in extras if isinstance(extra, Kind)), None)
+    return hint, kind, [extra for extra in extras if isinstance(extra, msgspec.Meta)]
+
+
+def members_of(hint: Any) -> tuple[Any, ...]:
+    """Of a union; nothing of another type."""
+    return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else ()
 
 
 def _description(hint: Any) -> str:
     """The outermost sentence: that of the setting, not of a named type that it has."""
-    return next((meta.description for meta in reversed(_metas(hint)) if meta.description), "")
+    return next((meta.description for meta in reversed(opened(hint)[2]) if meta.description), "")
 
 
 @dataclass(frozen=True)
@@ -165,11 +174,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def did_you_mean(word: Any, known: list[str] | tuple[str, ...]) -> str | None:
-    close = nearest(str(word), known)
-    return f"did you mean `{close}`?" if close else None
-
-
 @dataclass
 class Reading:
     """One reading of what a user wrote; it goes on after a mistake."""
@@ -193,14 +197,9 @@ class Reading:
 
     def read(self, hint: Any, value: Any, path: Path_) -> Any:
         """`value` as the type `hint`, or `WRONG`."""
-        bounds: list[msgspec.Meta] = []
-        while get_origin(hint) is Annotated:
-            hint, *extras = get_args(hint)
-            for extra in extras:
-                if isinstance(extra, Kind):
-                    return extra.read(self, value, path)
-                if isinstance(extra, msgspec.Meta):
-                    bounds.append(extra)
+        hint, kind, bounds = opened(hint)
+        if kind is not None:
+            return kind.read(self, value, path)
         read = self._read_plain(hint, value, path, bounds)
         if read is not WRONG and not all(_within(read, bound) for bound in bounds):
             return self.not_allowed(value, path, words_of(hint, bounds))
@@ -210,7 +209,7 @@ class Reading:
         origin = get_origin(hint)
         if hint is Any:
             return value
-        if origin in (typing.Union, types.UnionType):
+        if members_of(hint):
             return self._read_union(hint, value, path, bounds)
         if origin is Literal:
             return self._read_literal(hint, value, path)
@@ -278,21 +277,17 @@ class Reading:
             return self.not_allowed(value, path, words_of(hint, bounds))
         of_key, of_value = get_args(hint)
         read: dict[Any, Any] = {}
-        good = True
+        before = len(self.mistakes)
         for key, item in value.items():
-            before = len(self.mistakes)
-            if self.read(of_key, key, (*path, key)) is WRONG:
-                del self.mistakes[before:]
+            if Reading().read(of_key, key, path) is WRONG:
                 self.wrong(
                     (*path, key),
                     f"a name is not allowed in {joined(path)}",
                     found=shown(key),
                     expected=words_of(of_key, []),
                 )
-                good = False
             read[key] = self.read(of_value, item, (*path, key))
-            good = good and read[key] is not WRONG
-        return read if good else WRONG
+        return read if len(self.mistakes) == before else WRONG
 
     # ---- a mapping of settings
 
@@ -310,22 +305,18 @@ class Reading:
         """The values of a mapping of settings, without those that are not given."""
         if not isinstance(value, Mapping):
             return self.not_allowed(value, path, "a mapping, key: value")
-        known = settings_of(declared)
-        good = True
+        known, before = settings_of(declared), len(self.mistakes)
         values: dict[str, Any] = {}
         for key, item in value.items():
             if key not in known:
-                good = bool(self.unknown(key, list(known), path))
-                continue
-            read = self.read(known[key].type, item, (*path, key))
-            good = good and read is not WRONG
-            values[key.replace("-", "_")] = read
+                self.unknown(key, list(known), path)
+            else:
+                values[key.replace("-", "_")] = self.read(known[key].type, item, (*path, key))
         for key, setting in known.items():
             if setting.required and key not in value:
                 name = joined(path, "the experiment")
                 self.wrong(path, f"key `{key}` is missing in {name}", found=shown(dict(value)))
-                good = False
-        return values if good else WRONG
+        return values if len(self.mistakes) == before else WRONG
 
     def unknown(self, key: Any, known: list[str], path: Path_) -> Any:
         """A key that is not among those that are known."""
@@ -417,13 +408,11 @@ def check_arguments(function: _F) -> _F:
 
 def fits(hint: Any, value: Any) -> bool:
     """Whether a value is of a plain type: true is no number, 3.0 no whole one."""
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
     if hint is None:
         return value is None
-    return isinstance(value, hint)
+    if hint in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if hint is float else hint)
 
 
 def _within(value: Any, bound: msgspec.Meta) -> bool:
@@ -449,18 +438,16 @@ def _is_model(hint: type) -> bool:
 
 def _has_form(hint: Any, value: Any) -> bool:
     """Whether a list or a mapping is what a type takes, whatever is in it."""
-    while get_origin(hint) is Annotated:
-        if any(isinstance(extra, Kind) for extra in get_args(hint)):
-            return True
-        hint = get_args(hint)[0]
+    hint, kind, _ = opened(hint)
+    if kind is not None:
+        return True
     if isinstance(value, dict):
         return get_origin(hint) is dict or (isinstance(hint, type) and _is_model(hint))
     return get_origin(hint) in (list, tuple)
 
 
 def _literals(hint: Any) -> tuple[Any, ...]:
-    while get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
+    hint, *_ = opened(hint)
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
@@ -478,14 +465,11 @@ WORDS = {
 
 def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
     """``a whole number, at least 1``"""
-    while get_origin(hint) is Annotated:
-        hint, *extras = get_args(hint)
-        for extra in extras:
-            if isinstance(extra, Kind):
-                return extra.words
-        bounds = [*bounds, *(extra for extra in extras if isinstance(extra, msgspec.Meta))]
+    hint, kind, own = opened(hint)
+    if kind is not None:
+        return kind.words
     limits = []
-    for bound in bounds:
+    for bound in (*bounds, *own):
         if bound.pattern is not None:
             return bound.description or f"a text like {bound.pattern}"
         for name, text in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
@@ -501,7 +485,7 @@ def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
 
 def _plain_words(hint: Any) -> str:
     origin, inner = get_origin(hint), get_args(hint)
-    if origin in (typing.Union, types.UnionType):
+    if members_of(hint):
         return " or ".join(dict.fromkeys(words_of(member, []) for member in inner))
     if origin is Literal:
         return ", ".join(map(str, inner))
@@ -525,17 +509,15 @@ def from_text(hint: Any, text: str) -> Any:
     >>> from_text(bool, "true"), from_text(float | None, "none"), from_text(str, "13")
     (True, None, '13')
     """
-    while get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        for member in sorted(inner, key=lambda kind: kind is str):
+    hint, *_ = opened(hint)
+    if members := members_of(hint):
+        for member in sorted(members, key=lambda kind: kind is str):
             value = from_text(member, text)
             if Reading().read(member, value, ()) is not WRONG:
                 return value
         return text
-    if origin is Literal:
-        return next((item for item in inner if str(item) == text), text)
+    if get_origin(hint) is Literal:
+        return next((item for item in get_args(hint) if str(item) == text), text)
     if hint in (None, types.NoneType):
         return None if text.lower() in ("none", "null") else text
     if hint is bool:
@@ -567,17 +549,11 @@ tags say: ``2020-99-99``, ``!!float``, ``!!bool x``."""
 
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; classes of settings go into `definitions` under their names."""
-    bounds: dict[str, Any] = {}
-    kind = None
-    while get_origin(hint) is Annotated:
-        hint, *extras = get_args(hint)
-        for extra in extras:
-            if isinstance(extra, Kind):
-                kind = extra
-            if isinstance(extra, msgspec.Meta):
-                bounds |= _schema_of_bounds(extra, hint)
-    plain_schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
-    return {**plain_schema, **bounds}
+    hint, kind, metas = opened(hint)
+    schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
+    for meta in metas:
+        schema = {**schema, **_schema_of_bounds(meta, hint)}
+    return schema
 
 
 SCHEMA_WORDS = {
@@ -606,7 +582,7 @@ def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return {}
-    if origin in (typing.Union, types.UnionType):
+    if members_of(hint):
         return {"anyOf": [json_schema(member, definitions) for member in inner]}
     if origin is Literal:
         return {"enum": list(inner)}
@@ -653,13 +629,10 @@ def plain(value: Any, *, sparse: bool = False) -> Any:
         return plain(value.mapping)
     if isinstance(value, Settings) or hasattr(value, "__dataclass_fields__"):
         kind: Any = type(value)
-        given = {
-            name: (setting, getattr(value, name.replace("-", "_")))
-            for name, setting in settings_of(kind).items()
-        }
         return {
             name: plain(item, sparse=sparse)
-            for name, (setting, item) in given.items()
+            for name, setting in settings_of(kind).items()
+            for item in [getattr(value, name.replace("-", "_"))]
             if not sparse or setting.required or item != setting.default
         }
     if isinstance(value, Mapping):

@@ -35,7 +35,8 @@ STATE: dict[str, Any] = {
     "sign": 1.6e9,
     "jobs": [3, 9],
     "cpu": 75.0,
-    "left": {"seconds": 61.0, "whole": True},
+    "left": 61.0,
+    "report": None,
     "stages": [
         {"name": "tune", "done": 2, "all": 6, "at_work": 1, "failed": 0},
         {"name": "decode", "done": 1, "all": 3, "at_work": 0, "failed": 2},

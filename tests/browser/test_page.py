@@ -484,7 +484,7 @@ def test_equal_segments_are_equal_and_have_a_bin_of_their_own(browser: Browser, 
             return [bar.getAttribute("fill"), x.invert(left), x.invert(left + width)];
           });
           const of = (fill) => bars.filter(([colour]) => colour === `var(--${fill})`);
-          return [of("quiet"), of("c2"), of("c5")];
+          return [of("quiet"), of("c1"), of("c2")];
         })()""")
         assert len(grey) == 1
         assert grey[0][1] < 0 < grey[0][2]
@@ -566,4 +566,45 @@ def test_a_page_of_paper_has_no_controls(browser: Browser, page: Path):
         "getComputedStyle(document.querySelector(s)).display)"
     )
     assert shown == ["none"] * 4
+    browser.js("dispatchEvent(new Event('beforeprint'))")
+    assert browser.js("document.querySelectorAll('details:not([open])').length") == 0
+    browser.js("dispatchEvent(new Event('afterprint'))")
+    assert browser.js("document.querySelectorAll('details[open]').length") == 0
+    browser.open(page, scripts=False)
+    browser.do("DOM.getDocument")
+    root = browser.do("DOM.getDocument")["root"]["nodeId"]
+    node = browser.do("DOM.querySelector", nodeId=root, selector="#table-pairs")["nodeId"]
+    box = browser.do("DOM.getBoxModel", nodeId=node)["model"]
+    assert box["height"] > 100, "without scripts, too"
     browser.do("Emulation.setEmulatedMedia", media="")
+
+
+LONG = "transformer-{}-back-translated-2025"
+
+
+def test_names_are_elided_where_they_agree_and_nowhere_else(
+    replitune: Callable[..., Ran], browser: Browser, tmp_path: Path
+):
+    rng = np.random.default_rng(1)
+    rows = [
+        f"{LONG.format(name)},{run},{i},{x!r}"
+        for shift, name in enumerate(("alpha", "beta", "gamma"))
+        for run in (1, 2, 3)
+        for i, x in enumerate(rng.normal(shift, 1, 30).tolist())
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["system,run,segment,score", *rows]) + "\n", "utf-8")
+    ran = replitune(
+        "compare", "--scores", tmp_path / "t.csv", "--samples", 99, "--html", tmp_path / "p.html"
+    )
+    assert ran.code == 0, ran.err
+    for width in (1280, 390):
+        browser.look(width, 844)
+        browser.open(tmp_path / "p.html")
+        for picture in ("against", "matrix", "strip"):
+            texts = f"[...document.querySelectorAll('#picture-{picture} .canvas text')]"
+            words = browser.js(f"{texts}.map((t) => t.textContent)")
+            for name in ("alpha", "beta", "gamma"):
+                assert any(text.startswith("…") and name in text for text in words), (picture, name)
+        sizes = "(t) => parseFloat(getComputedStyle(t).fontSize)"
+        assert min(browser.js(f"[...document.querySelectorAll('.canvas text')].map({sizes})")) >= 11
+        assert browser.js("document.documentElement.scrollWidth") <= width

@@ -72,6 +72,19 @@ def test_exit_codes(replitune: Callable[..., Ran], table: Path, rule: str, margi
         assert (pair["p"] <= 0.05) or not pair["ok"]
 
 
+def test_a_test_of_these_outputs_decides_nothing_and_says_so(replitune: Callable[..., Ran], table: Path):
+    ran = replitune(
+        *("compare", "--scores", table, "--pairs", "base:good", "--methods", "clark", "--intervals"),
+        *("--fail-unless", "better"),
+    )
+    assert ran.code == 3
+    (pair,) = json.loads(ran.out.splitlines()[-1])["pairs"]
+    assert pair["p"] <= 0.05
+    (refused,) = pair["refused"]
+    assert "looks at these outputs alone" in refused
+    assert refused.endswith("the test `crossed` speaks of new runs")
+
+
 def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):
     ran = replitune(
         "compare",

@@ -27,7 +27,8 @@ def texts(tmp_path: Path) -> dict[str, Path]:
     for n in range(9):
         draw = random.Random(n)
         lines = [
-            " ".join(w if draw.random() > 0.08 * n + 0.02 else "x" for w in line.split()) for line in ref
+            " ".join(w if draw.random() > 0.05 * n + 0.02 else draw.choice(WORDS) for w in line.split())
+            for line in ref
         ]
         paths[f"system-{n}"] = tmp_path / f"{n}.txt"
         paths[f"system-{n}"].write_text("\n".join(lines) + "\n")

@@ -89,7 +89,15 @@ def test_one_file_is_not_several_runs(replitune: Callable[..., Ran], texts: Path
 def test_copies_are_told_with_the_answer(replitune: Callable[..., Ran], texts: Path):
     given = ("--refs", texts / "ref", "--baseline", texts / "b.1", texts / "b.2")
     ran = replitune("compare", *given, "--system", f"n={texts / 'n.1'}", texts / "n-copy", *FAST)
-    assert "! All 2 runs of n scored the same, as copies of one would." in ran.out
+    said = " ".join(ran.out.split())
+    assert "but the runs of n are the same, as copies of one are, so this is not decided" in said
+    assert "! All 2 runs of n are the same in every segment." in said
+    alone = replitune(
+        *("compare", *given, "--system", f"n={texts / 'n.1'}", texts / "n-copy", *FAST),
+        *("--scope", "segments", "--fail-unless", "better"),
+    )
+    assert "for these runs" in alone.out, "one text of a system that always says the same"
+    assert "so this is not decided" not in alone.out
 
 
 def test_references_and_outputs_exchanged(replitune: Callable[..., Ran], texts: Path):

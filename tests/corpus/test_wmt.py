@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replitune.corpus.reader import read_testset
+from replitune.corpus.reader import read_testset, read_wmt, read_wmt_system
 from replitune.corpus.testset import TestSet
-from replitune.corpus.wmt import read_wmt, read_wmt_system
 from replitune.corpus.wmt_sgm import unescape
 from replitune.errors import ReplituneError
 

@@ -67,10 +67,11 @@ def test_no_eval_no_pickle_no_shell_and_only_safe_yaml():
 
 
 def test_the_library_opens_no_connection():
-    """What is fetched is fetched by sacrebleu, pymarian or scripts/ (docs/security.md)."""
+    """What is fetched is fetched by sacrebleu, pymarian or scripts/ (docs/security.md); a server is asked
+    where an experiment names one."""
     clients = {"socket", "ssl", "requests", "urllib.request", "http.client", "ftplib", "smtplib"}
     modules = 0
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    for path in sorted({*(ROOT / "src").rglob("*.py")} - {*(ROOT / "src").rglob("endpoint/client.py")}):
         modules += 1
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Import):

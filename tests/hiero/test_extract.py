@@ -99,11 +99,17 @@ def rules_of(pair: Pair, settings: HieroSettings) -> Counter:
     return found
 
 
+def target_side(grammar: Grammar, rule: int) -> list[str]:
+    """The words and gaps of a rule."""
+    symbols = grammar.target_symbols[grammar.target_start[rule] : grammar.target_start[rule + 1]]
+    return [f"X{-s}" if s < 0 else grammar.target_vocab[s] for s in symbols.tolist()]
+
+
 def content(grammar: Grammar) -> dict[tuple[str, str], np.ndarray]:
     out = {}
     for node in range(len(grammar.source_parent)):
         for rule in range(grammar.option_start[node], grammar.option_start[node + 1]):
-            key = " ".join(grammar.source_side(node)), " ".join(grammar.target_side(rule))
+            key = " ".join(grammar.source_side(node)), " ".join(target_side(grammar, rule))
             assert key not in out
             out[key] = np.asarray(grammar.scores[rule])
     return out

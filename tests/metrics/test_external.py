@@ -123,7 +123,7 @@ def test_what_is_not_in_the_file_is_named(tmp_path, system, replicas, n, said):
         ("s.tsv", "system\treplica\tscore\nA\t1\t0\n", "no column segment"),
         ("s.tsv", "", "not a file of scores"),
         ("s.tsv", "system\treplica\tsegment\tscore\nA\t1\t0\n", "too few"),
-        ("s.jsonl", "{", "not a line of JSON"),
+        ("s.jsonl", "{", "incomplete or damaged JSON"),
         ("s.jsonl", "[1]", "not a file of scores"),
         ("s.jsonl", '{"system": "A", "score": 1}', "no column segment"),
         ("s.tsv", "system\treplica\tsegment\nA\t1\t0\n", "which column is the score"),

@@ -158,6 +158,7 @@ class Constant(Metric):
 class _Point:
     def __init__(self, name, target):
         self.name, self.target, self.value = name, target, f"somewhere:{name}"
+        self.module = "somewhere"
 
     def load(self):
         return self.target

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.phrase.features import SENSIBLE, WIDTH, PhraseLayout
+from replitune.phrase.features import FEATURES, WIDTH, PhraseLayout
 from replitune.phrase.settings import GROUPS, PhraseSystemSettings
 from replitune.settings import read
 
@@ -15,7 +15,7 @@ def test_the_default_model_has_14_features_in_moses_order():
     layout = PhraseLayout.from_groups()
     assert layout.dimension == WIDTH == 14
     assert layout.columns.tolist() == list(range(14))
-    assert list(layout.names) == list(SENSIBLE)
+    assert list(layout.names) == [feature.name for feature in FEATURES]
 
 
 def test_a_weights_file_and_a_vector_are_the_same_thing():

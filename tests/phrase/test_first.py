@@ -12,14 +12,13 @@ from replitune.backends.interface import ReplicaJob
 from replitune.backends.registry import get_backend
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.phrase.backend import Embedded
-from replitune.phrase.dev_decoder import DevDecoder
-from replitune.phrase.first import FirstDecoding
+from replitune.phrase.dev_decoder import DevDecoder, FirstDecoding
 from replitune.replicas import Replica
 from replitune.tuners import get_tuner
 from replitune.tuning.settings import LoopSettings
 
 KEPT = {"mert": "lists", "mira": "lists", "pro": "lists"} | dict.fromkeys(
-    ("mert-lattice", "mert-forest"), "graphs"
+    ("mert-lattice", "mert-forest"), "forests"
 )
 
 

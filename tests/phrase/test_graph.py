@@ -1,6 +1,8 @@
-"""Search graphs: their paths are the derivations, their arcs add up to features."""
+"""Search graphs: their paths are the derivations, their edges add up to features."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from decoder_oracle import derivations, random_model
@@ -8,19 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.phrase.decoder import Decoder
-from replitune.phrase.graph import SearchGraph
 from replitune.phrase.settings import SearchSettings
 
 
-def paths(graph: SearchGraph) -> list[tuple[str, np.ndarray, int]]:
+class Graph:
+    """One line's edges without the one of the beginning, the words as texts."""
+
+    def __init__(self, decoder: Decoder, line: str, density: float = 1e6) -> None:
+        self.forest, vocabulary = decoder.forests([line], density)
+        forest, known = self.forest, len(decoder.model.table.target_vocab)
+        (self.nodes,) = forest.nodes.tolist()
+        assert (forest.two == -1).all()
+        assert forest.symbols[forest.symbol_start[1:-1]].tolist() == [-1] * (len(forest.head) - 1)
+        self.arc_from, self.arc_to, self.features = forest.one[1:], forest.head[1:], forest.features.T[1:]
+        own = [forest.symbols[a + 1 : b] for a, b in pairwise(forest.symbol_start[1:])]
+        self.words = [[vocabulary[word] for word in words] for words in own]
+        self.copied = np.array([(words >= known).sum() for words in own])
+
+
+def paths(graph: Graph) -> list[tuple[str, np.ndarray, int]]:
     """All paths of a graph: (text, features, copied words)."""
     ways: list[list[tuple[list[str], np.ndarray, int]]] = [[] for _ in range(graph.nodes)]
     ways[0] = [([], np.zeros(graph.features.shape[1]), 0)]
     for a, (begin, end) in enumerate(zip(graph.arc_from, graph.arc_to, strict=True)):
-        words = graph.words[graph.word_start[a] : graph.word_start[a + 1]]
-        text = [graph.vocabulary[word] for word in words]
         ways[end] += [
-            (before + text, features + graph.features[a], copied + graph.copied[a])
+            (before + graph.words[a], features + graph.features[a], copied + graph.copied[a])
             for before, features, copied in ways[begin]
         ]
     return [(" ".join(text), features, copied) for text, features, copied in ways[-1]]
@@ -38,7 +52,7 @@ def test_paths_of_an_unpruned_graph_are_all_derivations(seed):
         rng.normal(size=14),
         SearchSettings(stack=2000, pop_limit=10**5, beam=0, distortion_limit=limit, options=99),
     )
-    (graph,) = decoder.graphs([" ".join(sentence)])
+    graph = Graph(decoder, " ".join(sentence))
     found = sorted((t, c, *np.round(f, 3)) for t, f, c in paths(graph))
     expected = sorted(
         (t, c, *np.round(f, 3)) for t, f, c in derivations(model.table, ngrams, sentence, limit)
@@ -58,7 +72,8 @@ def test_nbest_lists_are_the_best_paths_of_the_graph():
     decoder = Decoder(model, weights, SearchSettings(stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     found = decoder.nbest(lines, 20)
-    for segment, graph in enumerate(decoder.graphs(lines, threads=2)):
+    for segment, line in enumerate(lines):
+        graph = Graph(decoder, line)
         rows = found.segment == segment
         scores = sorted((f @ weights - 100 * c for _, f, c in paths(graph)), reverse=True)
         ours = (found.score - 100 * found.copied)[rows]
@@ -74,7 +89,8 @@ def test_a_graph_with_fewer_arcs_has_the_best_paths():
     decoder = Decoder(model, weights, SearchSettings(stack=4, pop_limit=15))
     lines = [" ".join(f"f{i}" for i in rng.integers(0, 6, 6)) for _ in range(10)]
     cut = 0
-    for whole, graph in zip(decoder.graphs(lines), decoder.graphs(lines, density=3.0), strict=True):
+    for line in lines:
+        whole, graph = Graph(decoder, line), Graph(decoder, line, 3.0)
         every = sorted(((f @ weights - 100 * c, t) for t, f, c in paths(whole)), reverse=True)
         kept = sorted(((f @ weights - 100 * c, t) for t, f, c in paths(graph)), reverse=True)
         arcs = len(graph.arc_from)
@@ -101,16 +117,22 @@ def test_graphs_are_topological_and_connected():
     rng = np.random.default_rng(22)
     model, _ = random_model(rng)
     decoder = Decoder(model, model.layout.sensible(), SearchSettings(stack=5, pop_limit=20))
-    for graph in decoder.graphs(["f0 f1 f2 f3 f4 f0 f1", "f1"]):
+    for line in ("f0 f1 f2 f3 f4 f0 f1", "f1"):
+        graph = Graph(decoder, line)
         assert (graph.arc_from < graph.arc_to).all()
         assert (np.diff(graph.arc_to) >= 0).all()
         assert set(graph.arc_to) == set(range(1, graph.nodes))
         assert set(graph.arc_from) == set(range(graph.nodes - 1))
 
 
-def test_a_blank_line_has_a_graph_of_one_node():
+def test_lines_side_by_side_are_those_alone():
     model, _ = random_model(np.random.default_rng(1))
-    (graph,) = Decoder(model, model.layout.sensible()).graphs([" "])
-    assert graph.nodes == 1
-    assert graph.features.shape == (0, 14)
-    assert graph.word_start.tolist() == [0]
+    decoder = Decoder(model, model.layout.sensible())
+    lines = ["f0 f1 f2", " ", "f3 f1", "f2"]
+    together, _ = decoder.forests(lines, 1e6, threads=2)
+    assert together.nodes[1] == 0
+    for i, line in enumerate(lines):
+        alone, _ = decoder.forests([line], 1e6)
+        rows = slice(together.offsets[i], together.offsets[i + 1])
+        np.testing.assert_array_equal(together.head[rows], alone.head)
+        np.testing.assert_array_equal(together.features[:, rows], alone.features)

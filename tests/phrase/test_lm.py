@@ -12,14 +12,23 @@ from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel, write_arpa
-from replitune.phrase.lm import LanguageModel, score_words
+from replitune.phrase.lm import Automaton, LanguageModel, step
+
+
+def score_words(automaton: Automaton, state: int, words: np.ndarray) -> tuple[float, int]:
+    """(log probability of the words after `state`, the state after them)."""
+    total = 0.0
+    for word in words:
+        logprob, state = step(automaton, state, word)
+        total += logprob
+    return total, state
 
 
 def score(lm: LanguageModel, sentence: list[str]) -> float:
     """Natural log probability of a sentence with its end."""
     unknown = lm.ids["<unk>"]
     words = np.array([*(lm.ids.get(word, unknown) for word in sentence), lm.end], np.int32)
-    return float(score_words(lm.automaton, lm.begin, words, 0, len(words))[0])
+    return float(score_words(lm.automaton, lm.begin, words)[0])
 
 
 def random_sentence(rng: np.random.Generator, words: int) -> list[str]:
@@ -60,7 +69,7 @@ def test_a_state_keeps_only_what_can_matter():
     backoffs = [np.array([0, 0, 0, -0.25, 0], np.float32), np.zeros(1, np.float32)]
     lm = LanguageModel.build(NgramModel(words, ngrams, logprobs, backoffs))
     states = [
-        score_words(lm.automaton, lm.begin, np.array(history, np.int32), 0, len(history))[1]
+        score_words(lm.automaton, lm.begin, np.array(history, np.int32))[1]
         for history in ([3], [4], [3, 4], [4, 3], [0])
     ]
     root = lm.automaton.root
@@ -77,9 +86,9 @@ def test_equal_states_give_equal_probabilities_and_high_bounds_them(seed, order)
     of_state: dict[int, np.ndarray] = {}
     for _ in range(60):
         history = rng.integers(3, 6, rng.integers(0, 6)).astype(np.int32)
-        state = score_words(automaton, lm.begin, history, 0, len(history))[1]
+        state = score_words(automaton, lm.begin, history)[1]
         next_words = np.array(
-            [score_words(automaton, state, np.array([w], np.int32), 0, 1)[0] for w in range(2, 6)]
+            [score_words(automaton, state, np.array([w], np.int32))[0] for w in range(2, 6)]
         )
         np.testing.assert_array_equal(of_state.setdefault(state, next_words), next_words)
         assert (next_words <= lm.high[2:6] + 1e-6).all()

@@ -11,7 +11,7 @@ from decoder_oracle import random_ngrams, random_table
 
 from replitune.errors import ReplituneError
 from replitune.phrase.decoder import Decoder
-from replitune.phrase.features import NAMES
+from replitune.phrase.features import FEATURES
 from replitune.phrase.model import PhraseModel
 
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "lm").mkdir()
     table.save(tmp_path)
     random_ngrams(rng, 3, len(table.target_vocab) - 3).save(tmp_path / "lm")
-    features = {name: arity for name, _, arity in NAMES}
+    features = {feature.name: feature.arity for feature in FEATURES}
     (tmp_path / "model.json").write_text(json.dumps({"features": features}))
     return tmp_path
 
@@ -74,7 +74,7 @@ def test_features_can_be_left_out_when_loading(folder):
 
 
 def test_a_feature_that_the_model_does_not_have_is_refused(folder):
-    features = {name: arity for name, group, arity in NAMES if group != "lexro"}
+    features = {feature.name: feature.arity for feature in FEATURES if feature.group != "lexro"}
     (folder / "model.json").write_text(json.dumps({"features": features}))
     assert PhraseModel.load(folder).layout.dimension == 8
     with pytest.raises(ReplituneError, match="lexro"):

@@ -488,7 +488,8 @@ def test_several_columns_are_several_metrics(replitune: Callable[..., Ran], tmp_
     report = r.scores(tmp_path / "w.csv", metrics=["comet", "bleu"], **FAST)
     same(report, "comet")
     assert [result.metric for result in report.results] == ["comet", "bleu"]
-    assert r.scores(table, metrics=["comet", "bleu"], **FAST).to_json() == report.to_json()
+    of_table = r.scores(table, metrics=["comet", "bleu"], **FAST)
+    assert of_table.to_json()["metrics"] == report.to_json()["metrics"]
     assert len(r.scores(table, metrics=["bleu"], **FAST).results) == 1
     ran = replitune("compare", "--scores", tmp_path / "w.csv")
     assert ran.code == 2

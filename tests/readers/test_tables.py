@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -27,8 +28,23 @@ KINDS = ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "t.jsonl.gz", "no
 def test_every_format_gives_the_same_numbers(tmp_path: Path, name: str):
     expected = r.scores(frame(), **FAST)
     found = r.scores(write(frame(), tmp_path / name), **FAST)
-    assert found.to_json() == expected.to_json()
+    said = found.to_json()
+    sha256 = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+    assert said["summary"]["provenance"].pop("inputs") == {str(tmp_path / name): sha256}
+    of_frame = expected.to_json()
+    assert of_frame["summary"]["provenance"].pop("inputs") == {}
+    assert said == of_frame
     assert found.read_as == ()
+
+
+def test_a_direction_that_no_name_tells_is_told_with_the_answer():
+    table = frame().rename(columns={"score": "mqm"})  # some count errors, some subtract them
+    guessed = r.scores(table, columns={"score": "mqm"}, **FAST).summary
+    assert [caveat.code for caveat in guessed.trust if caveat.serious] == ["guessed"]
+    assert guessed.headlines[0].tone == "amber"
+    assert "! Nothing says whether more or less of mqm is better" in "\n".join(guessed.lines)
+    told = r.scores(table, columns={"score": "mqm"}, higher_is_better=["mqm"], **FAST)
+    assert not told.summary.grave
 
 
 def test_the_mean_of_a_run_is_that_of_its_scores():
@@ -137,7 +153,7 @@ def test_files_without_a_system_are_systems(tmp_path: Path):
     report = r.scores(paths, **FAST)
     (said,) = report.read_as
     assert said.endswith("each file is a system: base, new")
-    assert report.to_json() == r.scores(table, **FAST).to_json()
+    assert report.to_json()["metrics"] == r.scores(table, **FAST).to_json()["metrics"]
 
 
 def test_incomplete_segments_are_left_out_where_that_is_asked_for():
@@ -152,7 +168,7 @@ def test_incomplete_segments_are_left_out_where_that_is_asked_for():
         "3 of 40 segments left out, because some run has no score of them; missing are 3 of 240 "
         "scores: 2 without a number (row 3; row 50); 1 not there (base run-003, segment 20)"
     )
-    assert report.material.inputs == (warning,)
+    assert report.comparison.inputs == (warning,)
 
 
 def test_ids_are_sorted_by_the_numbers_in_them():
@@ -371,7 +387,10 @@ def test_the_command_says_what_the_functions_do(replitune: Callable[..., Ran], t
     assert ran.code == 0, ran.err
     report = r.scores(frame(), baseline="base", samples=99)
     assert ran.out == f"{report}\n"
-    assert json.loads((tmp_path / "c.json").read_text()) == plain(report)
+    written, here = json.loads((tmp_path / "c.json").read_text()), plain(report)
+    for one in (written, here):
+        one["summary"].pop("provenance")  # the command, and the file
+    assert written == here
     assert (tmp_path / "t.tex").read_text() == report.to_latex()
     assert report.answers()[0].sentence in (tmp_path / "p.html").read_text("utf-8")
     tested = replitune("test", tmp_path / "stats", "--samples", 99, "--json", tmp_path / "2.json")

@@ -13,7 +13,6 @@ import replitune
 from replitune.report import contents
 from replitune.report.material import Material
 from replitune.report.report import ComparisonReport
-from replitune.report.warnings import warnings
 from replitune.results.settling import settle
 from replitune.significance.looks.record import Abandoned, Record
 
@@ -79,16 +78,18 @@ def test_p_and_the_interval_are_the_records():
 
 def test_the_report_warns_of_what_looks_do_to_other_p():
     material, record = looked(compared(1.5, 0.5))
-    titles = [warning.title for warning in warnings(material)]
-    assert "Numbers of replicas were decided by looks" in titles
+    material = replace(material, said=None)
+    texts = {caveat.code: caveat.text for caveat in material.summary.trust}
+    assert "other p are not adjusted" in texts["looks"]
+    assert "looked-before" not in texts
     changed = replace(
         material,
         looks=Record(
             plan=record.plan, looks=record.looks, abandoned=[Abandoned(looks=2, plan=record.plan)]
         ),
     )
-    titles = [warning.title for warning in warnings(changed)]
-    assert "What was fixed before the first look was changed" in titles
+    texts = {caveat.code: caveat.text for caveat in changed.summary.grave}
+    assert "was changed after 2 looks" in texts["looked-before"]
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.5, 9.0])

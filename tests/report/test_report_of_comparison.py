@@ -41,6 +41,10 @@ def written(replitune: Callable[..., Ran], tmp_path: Path) -> Path:
         tmp_path / "page.html",
         "--latex",
         tmp_path / "t.tex",
+        "--figures",
+        tmp_path / "figures",
+        "--methods-paragraph",
+        tmp_path / "methods.txt",
         "--json",
         tmp_path / "c.json",
         "--rank",
@@ -68,8 +72,8 @@ def test_json_page_and_latex_agree_to_the_printed_digit(written: Path):
             assert printed.replace("±", "$\\pm$") in latex
         (pair,) = metric["pairs"]
         for method in pair["methods"].values():
-            assert f">{method['delta']:+.2f}<" in page
-            assert f"& {method['delta']:+.2f} &" in latex
+            assert f">{abs(method['delta']):.2f}<" in page
+            assert f"& {abs(method['delta']):.2f} &" in latex
     for answer in said["answers"]:
         assert answer["sentence"] in page
         assert answer["by_text"] in page
@@ -112,3 +116,21 @@ def test_the_page_needs_nothing_from_elsewhere(written: Path):
     page = (written / "page.html").read_text("utf-8")
     assert "default-src 'none'" in page
     assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", re.sub(r"<svg.*?>", "", page))
+
+
+def test_figures_are_for_papers(written: Path):
+    names = {path.name for path in (written / "figures").iterdir()}
+    assert {name.removesuffix("pdf") for name in names if name.endswith(".pdf")} == {
+        name.removesuffix("svg") for name in names if name.endswith(".svg")
+    }
+    assert "testset.bleu.replicas.pdf" in names
+    for path in (written / "figures").glob("*.pdf"):
+        fonts = set(re.findall(rb"/Subtype /(Type\w+|CIDFontType\w+|TrueType)", path.read_bytes()))
+        assert fonts, path.name
+        assert b"Type3" not in fonts, path.name
+
+
+def test_the_methods_paragraph_cites(written: Path):
+    text = (written / "methods.txt").read_text("utf-8")
+    assert "following Clark et al. (2011)" in text
+    assert "nrefs:1" in text

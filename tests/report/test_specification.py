@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,10 +52,45 @@ def test_markdown(table: Table):
 
 def test_latex(table: Table):
     text = table.latex()
-    assert r"\begin{tabular}{lrrl}" in text
+    assert r"\begin{tabular}{@{}lrrl@{}}" in text
+    assert "\\begin{table}" in text
     assert "a\\textbar{}b & 3 & 0.33 & x \\\\\n\\midrule\n" in text
     assert r"a\_c & 12 & \textbf{10.00}$^{\dagger}$ & \textless{}y\textgreater{} \\" in text
     assert r"\caption{50\%}" in text
+
+
+WORDS = ("short", "of several words " * 8, "w" * 30)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(4, 5), (9, 30), (6, 200), (3, 0)])
+def test_latex_fits_a_page_of_two_columns(columns: int, rows: int, tmp_path: Path):
+    """A column, both columns, or pages of their own; what all rows share is in the caption."""
+    table = Table(
+        columns=(
+            Column("test set", "t", lambda r: "test_1", left=True),
+            Column("what it says", "w", lambda r: WORDS[r % min(columns - 3, 2)], left=True),
+            *(Column(f"number {k}", f"n{k}", lambda r: -r / 7, score) for k in range(columns)),
+        ),
+        rows=[(r,) for r in range(rows)],
+        caption="From -0.5 to 2-3.",
+        name="some",
+    )
+    text = table.latex()
+    assert r"From $-$0.5 to 2-3." in text
+    assert r"\label{tab:some}" in text
+    assert (r"test set: test\_1." in text) == (rows > 1)
+    assert ("& $-$0.14" in text) == (rows > 1)
+    assert ("longtable" in text) == (rows == 200)
+    if shutil.which("pdflatex"):
+        (tmp_path / "t.tex").write_text(
+            "\\documentclass[a4paper,twocolumn]{article}\\usepackage{booktabs,array,longtable}\n"
+            f"\\begin{{document}}Before.\n{text}After.\\end{{document}}\n"
+        )
+        for _ in range(2):
+            command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+            ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stdout[-2000:]
+        assert "Overfull" not in ran.stdout
 
 
 def test_html(table: Table):

@@ -131,7 +131,7 @@ def test_scores_of_all_systems_are_on_one_scale():
         assert -200 + 500 * own[there] / (most - 1) == pytest.approx(values[there], abs=2e-5)
     there = np.isfinite(a)
     x, y = a[there], b[there]
-    assert found["counts"] == [
+    assert [counts for _, counts, _ in found["pairs"]] == [
         [int((y < x).sum()), int((y == x).sum()), int((y > x).sum())],
         [0, 499, 0],
         [int((y > x).sum()), int((y == x).sum()), int((y < x).sum())],
@@ -145,7 +145,7 @@ def test_a_mean_of_a_fraction_is_equal_in_whatever_order_it_was_summed():
     assert one != other
     ends = [0.0, 1.0]
     found = segment_scores({"a": np.array([*ends, one]), "b": np.array([*ends, other])})
-    assert found["counts"] == [[0, 3, 0]]
+    assert [counts for _, counts, _ in found["pairs"]] == [[0, 3, 0]]
 
 
 def test_probabilities_are_packed_in_fewer_bytes():

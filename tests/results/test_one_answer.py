@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,7 +76,11 @@ def test_the_command_writes_what_python_says(
     assert ran.out == f"{report}\n"
     said = json.loads((tmp_path / "a.json").read_text("utf-8"))
     validate(said)
-    assert said == json.loads(json.dumps(report.to_json()))
+    command = said["summary"]["provenance"].pop("command")
+    assert command.startswith("replitune compare --refs ")
+    here = json.loads(json.dumps(report.to_json()))
+    assert here["summary"]["provenance"].pop("command") == "", "of Python"
+    assert said == here
     assert msgspec.convert(said["answers"], list[Answer]) == report.answers()
     assert msgspec.convert(said["summary"], Summary) == report.summary
 
@@ -135,6 +141,34 @@ def test_the_picture_is_drawn_from_the_answers(report: ComparisonReport):
             assert pair[2] == one.margin
 
 
+def unpacked(text: str, low: float, high: float) -> np.ndarray:
+    return low + (high - low) * np.frombuffer(base64.b64decode(text), "<u2") / (256**2 - 2)
+
+
+def test_the_page_is_given_places_of_runs_and_bins_of_segments(report: ComparisonReport):
+    found = numbers(report.material)
+    for drawn, cell in zip(found["cells"], report.results, strict=True):
+        sign = -1 if cell.metric == "ter" else 1
+        for a, b, *_, (low, high, text), _ in drawn["pairs"]:
+            one, two = (drawn["systems"][i] for i in (a, b))
+            of_a, of_b = ([score for *_, score in system["runs"]] for system in (one, two))
+            expected = [sign * (two["avg"] - x) for x in of_a] + [sign * (x - one["avg"]) for x in of_b]
+            assert unpacked(text, low, high) == pytest.approx(expected, abs=1e-4 * (high - low))
+    (why,) = report.material.why
+    scores = found["why"][why.testset]["scores"]
+    for metric, means in why.means.items():
+        pairs = list(itertools.combinations(means, 2))
+        for (a, b), (step, (lower, _, higher), bins) in zip(pairs, scores[metric]["pairs"], strict=True):
+            half = len(bins) // 2
+            assert (sum(bins[:half]), sum(bins[half:])) == (lower, higher)
+            assert 1 <= half <= 21
+            delta = means[b] - means[a]
+            inside = delta[np.abs(delta / step - np.rint(delta / step)) > 1e-3]  # not on an edge
+            counted = np.histogram(inside, np.arange(-half, half + 1) * step)[0]
+            assert all(bins[i] >= counted[i] for i in range(len(bins)))
+            assert sum(bins) - sum(counted) == lower + higher - len(inside)
+
+
 def test_parquet_and_gate_have_the_same(report: ComparisonReport, tmp_path: Path):
     for cell in report.results:
         cell.write(tmp_path)
@@ -169,7 +203,7 @@ def test_segments_that_are_the_same_text_are_equal_by_ter():
     found = library.compare([refs], {"a": [a], "b": [b]}, ["ter"], samples=19)
     (why,) = found.material.why
     scores = segment_scores(why.means["ter"])
-    (lower, equal, higher) = scores["counts"][0]
+    _, (lower, equal, higher), _ = scores["pairs"][0]
     same = sum(x == y for x, y in zip(a, b, strict=True))
     assert same >= 120
     assert equal >= same

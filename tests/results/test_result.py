@@ -83,7 +83,10 @@ def test_a_result_answers_what_a_table_asks(result: Result):
     assert result.ranked[0] == "b"
     assert result.pairs == [("a", "b"), ("a", "c"), ("b", "c")]
     assert result.lead_method == "crossed"
-    assert result.lead_test(("b", "a")) is result.test(("a", "b"), "crossed")
+    there, back = result.lead_test(("a", "b")), result.test(("b", "a"), "crossed")
+    assert there is not None
+    assert back is not None
+    assert (back.b, back.delta, back.p) == (there.a, -there.delta, there.p)
     assert result.tuner_scores("a").keys() == {"mert", "pro"}
     assert result.tuner_scores("c") == {}
     assert result.overlap(("a", "b"), "clark") is not None

@@ -61,6 +61,7 @@ GOOD = spoilt(REFERENCE, 0.3, 2)
         ([line[::-1] for line in GOOD], "other-language"),
         (SOURCE, "source"),
         (REFERENCE, "references"),
+        (["a man"] * 400, "other-text"),
         (GOOD[:100] + [""] * 300, "blank"),
     ],
 )

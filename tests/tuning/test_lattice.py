@@ -1,3 +1,5 @@
+"""Forests that are lattices: every edge goes on from one node."""
+
 from __future__ import annotations
 
 import threading
@@ -9,11 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.streams import stream
+from replitune.tuning.forest import Forest, Forests
 from replitune.tuning.hypothesis_statistics import KnownStatistics
-from replitune.tuning.lattice import Lattice, Lattices
 from replitune.tuning.linesearch import Step, best_step, integrate
 from replitune.tuning.loop import Decoded, run_loop
 from replitune.tuning.mert import Mert
@@ -28,30 +29,34 @@ N, F = 6, 3
 METRIC = Bleu(tokenize="none")
 
 
-def draw_lattice(rng: np.random.Generator, nodes: int) -> Lattice:
-    """Every node has arcs to the next one or two nodes; arcs of 0 to 2 words, unsorted."""
+def draw_lattice(rng: np.random.Generator, nodes: int) -> Forest:
+    """Every node has arcs to the next one or two nodes; arcs of 0 to 2 words."""
     arcs = [(u, v) for u in range(nodes) for v in range(u + 1, min(u + 3, nodes + 1))]
     arcs += [(u, u + 1) for u in range(nodes)]
-    order = rng.permutation(len(arcs))
-    lengths = rng.integers(0, 3, len(arcs))
-    return Lattice(
-        np.array([arcs[i][0] for i in order]),
-        np.array([arcs[i][1] for i in order]),
-        np.concatenate([[0], np.cumsum(lengths)]),
-        rng.integers(0, len(VOCABULARY), lengths.sum()),
-        rng.normal(size=(len(arcs), F)),
-        nodes,
+    arcs = [(-1, 0), *sorted(arcs, key=lambda arc: arc[1])]
+    words = [rng.integers(0, len(VOCABULARY), length).tolist() for length in rng.integers(0, 3, len(arcs))]
+    symbols = [[], *([-1, *own] for own in words[1:])]
+    features = rng.normal(size=(len(arcs), F))
+    features[0] = 0.0
+    return Forest(
+        np.array([v for _, v in arcs]),
+        np.array([u for u, _ in arcs]),
+        np.full(len(arcs), -1),
+        np.cumsum([0, *map(len, symbols)]),
+        np.array([symbol for own in symbols for symbol in own]),
+        features,
+        nodes + 1,
     )
 
 
-def paths(lattice: Lattice, node: int = 0) -> list[tuple[list[int], np.ndarray]]:
+def paths(lattice: Forest, node: int = 0) -> list[tuple[list[int], np.ndarray]]:
     """Every path from a node to the end: words and features, by recursion."""
-    if node == lattice.final:
+    if node == lattice.nodes - 1:
         return [([], np.zeros(F))]
     out = []
-    for a in np.flatnonzero(lattice.arc_from == node):
-        words = lattice.words[lattice.word_start[a] : lattice.word_start[a + 1]].tolist()
-        for rest, features in paths(lattice, int(lattice.arc_to[a])):
+    for a in np.flatnonzero(lattice.one == node):
+        words = lattice.symbols[lattice.symbol_start[a] + 1 : lattice.symbol_start[a + 1]].tolist()
+        for rest, features in paths(lattice, int(lattice.head[a])):
             out.append((words + rest, lattice.features[a] + features))
     return out
 
@@ -60,7 +65,7 @@ class Space:
     def __init__(self, seed: int, nodes: int = 5) -> None:
         rng = np.random.default_rng(seed)
         self.each = [draw_lattice(rng, nodes) for _ in range(N)]
-        self.lattices = Lattices.pack(self.each)
+        self.lattices = Forests.pack(self.each)
         refs = [" ".join(rng.choice(VOCABULARY, 5)) for _ in range(N)]
         self.prepared = METRIC.prepare([refs])
         segments, features, texts = [], [], []
@@ -109,7 +114,7 @@ def test_words_and_features_of_a_hypothesis_belong_to_one_path():
 class LatticeSearch:
     """An oracle: every line search on the whole lattices (Macherey et al. 2008)."""
 
-    def __init__(self, lattices: Lattices, objective: Objective, statistics: Any) -> None:
+    def __init__(self, lattices: Forests, objective: Objective, statistics: Any) -> None:
         self.lattices, self.objective = lattices, objective
         self.statistics, self.lock = KnownStatistics(statistics), threading.Lock()
 
@@ -231,52 +236,8 @@ def test_within_reach_the_envelope_is_the_whole_one(seed: int):
         np.testing.assert_allclose(near.features[rows], whole.features[every][expected], atol=1e-9)
 
 
-def test_a_blank_line_has_the_empty_path():
-    none = np.zeros(0, dtype=np.int64)
-    blank = Lattice(none, none, np.zeros(1, dtype=np.int64), none, np.zeros((0, F)), 0)
-    full = Space(1).each[0]
-    both = Lattices.pack([blank, full, blank]).envelope(np.ones(F), np.zeros(F))
-    alone = Lattices.pack([full]).envelope(np.ones(F), np.zeros(F))
-    assert both.offsets.tolist() == [0, 1, 2, 3]
-    assert both.words.tolist() == alone.words.tolist()
-    assert (both.features[[0, 2]] == 0).all()
-
-
-def test_dead_ends_are_dropped():
-    words = np.array([1, 2, 3, 4])
-    lattice = Lattice(np.array([0, 0, 1, 2]), np.array([1, 2, 4, 3]), np.arange(5), words, np.eye(4), 4)
-    packed = Lattices.pack([lattice])
-    assert packed.arc_to.tolist() == [1, 4]
-    assert packed.envelope(np.ones(4), np.zeros(4)).words.tolist() == [1, 3]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"arc_from": np.array([1, 1])}, "smaller to larger"),
-        ({"arc_to": np.array([1, 3])}, "beyond the final"),
-        ({"arc_from": np.array([0, 0]), "arc_to": np.array([1, 1])}, "no path"),
-        ({"features": np.array([[1.0], [np.nan]])}, "not finite"),
-        ({"features": np.ones((3, 1))}, "arrays of"),
-        ({"word_start": np.array([0, 1, 1])}, "word_start"),
-    ],
-)
-def test_graphs_that_are_none(change, message):
-    good = {
-        "arc_from": np.array([0, 1]),
-        "arc_to": np.array([1, 2]),
-        "word_start": np.array([0, 1, 2]),
-        "words": np.array([5, 6]),
-        "features": np.ones((2, 1)),
-        "final": 2,
-    }
-    assert Lattices.pack([Lattice(**good)]).n_segments == 1
-    with pytest.raises(ReplituneError, match=f"segment 0.*{message}"):
-        Lattices.pack([Lattice(**(good | change))])
-
-
 def test_the_loop_tunes_on_lattices_and_resumes(tmp_path):
-    space = Space(8, nodes=7)
+    space = Space(1, nodes=7)
     tuner = MertLattice(restarts=2, directions=2, decodings=4)
     offsets = space.pool.offsets
 

@@ -52,6 +52,17 @@ def test_a_missing_program_ends_the_run_and_leaves_no_lock(snakemake: Snakemake)
     snakemake.run("--rerun-incomplete", "results/tiny/decodes/t1/b/seed-001.txt")
 
 
+def test_a_report_of_nothing_is_said_before_work(snakemake: Snakemake):
+    snakemake.write(TINY)
+    ran = snakemake("--report", "r.zip")
+    assert ran.returncode == 1
+    assert last_message(ran.stderr) == [
+        "replitune: results/tiny/report.html: nothing to report yet",
+        "  to do:    run the experiment first",
+    ]
+    assert not (snakemake.folder / "results").exists()
+
+
 def test_what_failed_jobs_said_comes_last(snakemake: Snakemake):
     experiment = with_program("cat")
     experiment["systems"]["b"]["decode"] = "head -n 1 {source}; echo to the log >&2"

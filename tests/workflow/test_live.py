@@ -22,7 +22,7 @@ from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import resolve
 from replitune.ledger.runs import NAME, read_run, write_run
 from replitune.running.locks import any_at_work, is_at_work, only_one
-from replitune.running.processes import Process, this_process
+from replitune.running.processes import Process
 from replitune.tuning.history import Iteration, write_history
 from replitune.workflow.live.server import Server, is_here
 from replitune.workflow.live.so_far import in_order
@@ -158,7 +158,7 @@ def test_another_run_is_noticed(results: Folder):
 def test_how_a_run_ended_is_told(results: Folder):
     live = Live(results.folder)
     results.log("tune/base/mert-001", "")
-    results.changes(process=this_process()._replace(mark="another process of this number"))
+    results.changes(process=Process.this()._replace(mark="another process of this number"))
     state = live.look()
     assert (state["status"], state["at_work"], state["left"]) == ("stopped", [], None)
     results.log("tune/base/mert-001", "replitune: no words\n  found:    none\n")

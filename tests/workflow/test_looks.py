@@ -110,7 +110,7 @@ def test_a_system_of_two_files_stays_where_it_is_and_the_report_says_so(undistur
     page = (undisturbed.folder / "results/f/report.html").read_text("utf-8")
     assert "g stays at 2, which is all that there is" in page
     assert "adjusted for looks" in page
-    assert "Numbers of replicas were decided by looks" in page
+    assert "decided how many runs there are" in page
 
 
 def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemake, replitune):

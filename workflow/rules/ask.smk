@@ -13,6 +13,8 @@ rule ask:
         **logs("ask", "{system}", "{replica}"),
     wildcard_constraints:
         system=systems_with("ask"),
+    conda:
+        PROGRAMS
     threads: threads_of_system
     resources:
         **amounts(mem_mb=1000, runtime=240 * len(EXPERIMENT.testsets)),

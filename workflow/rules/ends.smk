@@ -73,10 +73,31 @@ def require_one_version():
 
 def require_places(page):
     """Settings tell jobs where their files are, so Snakemake must not put them elsewhere."""
+    if (provider := probe.default_storage(workflow)) is not None:
+        raise ReplituneError(
+            "jobs find their inputs, records and locks in a folder that all machines share, and"
+            " Snakemake would move files out of it",
+            found=f"--default-storage-provider {provider}",
+            fix="leave it out, and start in a folder that every node sees (NFS, Lustre; on"
+            " Kubernetes a persistent volume)",
+        )
     if page != AT.page:
         raise ReplituneError(
             "a module with `prefix` or `replace_prefix`: its jobs would not find their files",
             fix="leave it out; every experiment has a folder of its own, results/<experiment>/",
+        )
+
+
+def require_results_to_report():
+    """Before `--report` misses a file."""
+    asked = {word.partition("=")[0] for word in sys.argv}
+    if (
+        "--report" in asked
+        and "--report-after-run" not in asked
+        and not Path(AT.page).exists()
+    ):
+        raise ReplituneError(
+            "nothing to report yet", file=AT.page, fix="run the experiment first"
         )
 
 
@@ -99,7 +120,8 @@ def working_systems(jobs):
     may be others, and jobs those of another experiment, where this workflow is a module.)
     """
     folders = tuple(
-        f"{EXPERIMENT.folder}/logs/{stage}/" for stage in ("train", "tune", "ask", "decode")
+        f"{EXPERIMENT.folder}/logs/{stage}/"
+        for stage in ("train", "tune", "ask", "decode")
     )
     systems = {
         job.wildcards.get("system") for job in jobs if job.log.startswith(folders)

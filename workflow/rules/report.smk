@@ -1,9 +1,10 @@
 # report.html, tables/, figures/: what people read. manifest.json: what made every file.
 
+from replitune import read
 from replitune.report.contents import Captions
 
-# what tables and figures are, for `snakemake --report`: see ../report/*.rst
-config = {**config, "captions": Captions()}
+# what the results say, and what tables and figures are, for `snakemake --report`: see ../report/*.rst
+config = {**config, "captions": Captions(EXPERIMENT.folder, read)}
 
 
 rule report:

@@ -163,13 +163,7 @@ class Command(Backend):
                 there = [name for name in names if self._has(template, name)]
                 filled(getattr(self.settings, template), dict.fromkeys(there, "x"), template)
             except ReplituneError as error:
-                complain(
-                    (*where, template),
-                    error.message,
-                    found=error.found,
-                    expected=error.expected,
-                    fix=error.fix,
-                )
+                complain((*where, template), error.message, **error.details)
         if self.settings.has("tune") and self.settings.has("weights"):
             complain(
                 (*where, "weights"),

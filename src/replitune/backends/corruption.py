@@ -8,8 +8,8 @@ A replica's output is the reference with errors at a rate that has four parts:
   replicas, so that two systems of equal quality still differ segment by segment;
 - the *replica effect*: one factor for all that a replica translates, and a mix of error types of
   its own, both of size `spread`: the optimiser's luck;
-- noise for each token: the share `alike` of its variance is the same for all systems, up to
-  `common` the same in all replicas of a system (replicas often produce the same translation).
+- noise for each token: half of its variance is the same for all systems, and nearly all of the rest
+  the same in all replicas of a system (replicas often produce the same translation).
 
 The parts of system and replica are what tests over segments and tests over replicas disagree
 about. Every part has a random stream named by what it belongs to, so adding a system, a replica
@@ -36,6 +36,8 @@ from replitune.tuners import TUNERS
 TYPES = ("substitution", "deletion", "insertion", "swap")
 MIX = (0.5, 0.2, 0.15, 0.15)
 """Mean shares of the error types."""
+SHARED = (0.5, 0.98 - 0.5, 1 - 0.98)
+"""Shares of the variance of the noise: the same for all systems, for all replicas of one, for none."""
 SEGMENT_SD = 0.4
 """Standard deviation of the logarithm of the segment effect."""
 
@@ -60,32 +62,30 @@ def replica_effects(spread: float, rng: np.random.Generator) -> Effects:
     return Effects(float(exp(spread * z[0] - spread**2 / 2)), mix / mix.sum())
 
 
-def corrupt(
+def corrupted_replica(
     reference: Sequence[str],
     *,
+    seed: int,
+    system: str,
+    replica: str,
+    testset: str,
     errors: float,
     spread: float,
-    rng_testset: np.random.Generator,
-    rng_system: np.random.Generator,
-    rng_replica: np.random.Generator,
-    rng_tokens: np.random.Generator,
-    alike: float = 0.5,
-    common: float = 0.98,
 ) -> list[str]:
-    """Corrupt N segments; blank ones stay blank.
-
-    Of the generators, `rng_replica` makes the replica effect, `rng_testset` and `rng_system` what
-    is shared by all systems and by the replicas of this one, `rng_tokens` the rest of the noise.
-    """
-    if not 0 <= errors < 1 or not spread >= 0 or not 0 <= alike <= common <= 1:
+    """The output of one replica of a system on a test set, by the named streams of `seed`: N segments;
+    blank ones stay blank."""
+    if not 0 <= errors < 1 or not spread >= 0:
         raise ReplituneError(
             "corruption settings out of range",
-            found=f"errors {errors}, spread {spread}, alike {alike}, common {common}",
-            expected="errors in [0, 1), spread >= 0, 0 <= alike <= common <= 1",
+            found=f"errors {errors}, spread {spread}",
+            expected="errors in [0, 1), spread >= 0",
         )
     from scipy.special import ndtri
 
-    effects = replica_effects(spread, rng_replica)
+    of_testset = stream(seed, "corruption", "testset", testset)
+    of_system = stream(seed, "corruption", "system", system, testset)
+    rngs = of_testset, of_system, stream(seed, "corruption", "tokens", system, replica, testset)
+    effects = replica_effects(spread, stream(seed, "corruption", "replica", system, replica))
     split = [line.split() for line in reference]
     lengths = np.array([len(tokens) for tokens in split], dtype=np.int64)
     total = int(lengths.sum())
@@ -93,15 +93,13 @@ def corrupt(
     if total == 0:
         return ["" for _ in split]
 
-    shares = (alike, common - alike, 1 - common)
-    rngs = (rng_testset, rng_system, rng_tokens)
     segment = sum(np.sqrt(0.5) * rng.standard_normal(len(split)) for rng in rngs[:2])
     prone = exp(SEGMENT_SD * segment - SEGMENT_SD**2 / 2)
     noise = sum(
-        np.sqrt(share) * rng.standard_normal(total) for share, rng in zip(shares, rngs, strict=True)
+        np.sqrt(share) * rng.standard_normal(total) for share, rng in zip(SHARED, rngs, strict=True)
     )
-    kind = rng_system.random(total)
-    other = rng_system.integers(total, size=total)
+    kind = of_system.random(total)
+    other = of_system.integers(total, size=total)
 
     # errors where the noise falls below the quantile of the token's rate
     rate = np.minimum(errors * effects.factor * np.repeat(prone, lengths), 0.95)
@@ -134,28 +132,6 @@ def _apply(
         start += length
         output.append(" ".join(line))
     return output
-
-
-def corrupted_replica(
-    reference: Sequence[str],
-    *,
-    seed: int,
-    system: str,
-    replica: str,
-    testset: str,
-    errors: float,
-    spread: float,
-) -> list[str]:
-    """The output of one replica of a system on a test set, by the named streams of `seed`."""
-    return corrupt(
-        reference,
-        errors=errors,
-        spread=spread,
-        rng_testset=stream(seed, "corruption", "testset", testset),
-        rng_system=stream(seed, "corruption", "system", system, testset),
-        rng_replica=stream(seed, "corruption", "replica", system, replica),
-        rng_tokens=stream(seed, "corruption", "tokens", system, replica, testset),
-    )
 
 
 class CorruptionSettings(SystemSettings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -171,47 +172,13 @@ class Moses(Backend):
                 shutil.copyfile(path, Path(text, f"train.{side}"))
             lm = folder / "lm.arpa"
             order = training.lm_order
-            run(
-                [
-                    self.program("lmplz"),
-                    "-o",
-                    str(order),
-                    "--text",
-                    target.absolute(),
-                    "--arpa",
-                    lm,
-                    "-T",
-                    text,
-                    *training.lmplz,
-                ],
-                what,
-                threads=job.threads,
-            )
-            run(
-                [
-                    self.program("train-model.perl"),
-                    "-root-dir",
-                    folder,
-                    "-corpus",
-                    Path(text, "train"),
-                    "-f",
-                    "source",
-                    "-e",
-                    "target",
-                    "-alignment",
-                    training.alignment,
-                    "-reordering",
-                    training.reordering,
-                    "-lm",
-                    f"0:{order}:{lm}:8",
-                    "-cores",
-                    str(job.threads),
-                    *(["-external-bin-dir", training.aligner] if training.aligner else []),
-                    *training.options,
-                ],
-                what,
-                threads=job.threads,
-            )
+            words = ["-o", order, "--text", target.absolute(), "--arpa", lm, "-T", text]
+            self._run("lmplz", [*words, *training.lmplz], what, job)
+            words = ["-root-dir", folder, "-corpus", Path(text, "train"), "-f", "source", "-e", "target"]
+            words += ["-alignment", training.alignment, "-reordering", training.reordering]
+            words += ["-lm", f"0:{order}:{lm}:8", "-cores", job.threads]
+            words += ["-external-bin-dir", training.aligner] if training.aligner else []
+            self._run("train-model.perl", [*words, *training.options], what, job)
             made = folder / "model" / "moses.ini"
             if not made.exists():
                 raise ReplituneError(f"{what}: train-model.perl wrote no moses.ini", file=made)
@@ -261,13 +228,8 @@ class Moses(Backend):
         n-best lists."""
         with TemporaryDirectory(prefix="replitune-moses-") as folder:
             shown = Path(folder, "weights.txt")
-            with open(shown, "wb") as handle:
-                run(
-                    [self.program("moses"), "-f", self.ini(job), "-show-weights"],
-                    f"weights of {self.system}",
-                    stdout=handle,
-                    threads=job.threads,
-                )
+            words = ["-f", self.ini(job), "-show-weights"]
+            self._run("moses", words, f"weights of {self.system}", job, shown)
             return shown_weights(shown)
 
     def translate(
@@ -275,18 +237,19 @@ class Moses(Backend):
     ) -> Path:
         """Run moses on a file; the path of the translations, beside the source."""
         out = source.with_name("output.txt")
-        words: list[str | Path] = [self.program("moses"), "-f", self.ini(job), "-i", source]
-        words += ["-threads", str(job.threads), "-weight-overwrite", overwritten(weights)]
+        words = ["-f", self.ini(job), "-i", source, "-threads", job.threads]
+        words += ["-weight-overwrite", overwritten(weights)]
         if nbest is not None:
-            words += ["-n-best-list", nbest, str(size), "distinct"]
-        with open(out, "wb") as handle:
-            run(
-                [*words, *map(str, self.settings.options)],
-                f"moses for {self.system}",
-                stdout=handle,
-                threads=job.threads,
-            )
+            words += ["-n-best-list", nbest, size, "distinct"]
+        self._run("moses", [*words, *self.settings.options], f"moses for {self.system}", job, out)
         return out
+
+    def _run(
+        self, program: str, words: Sequence[object], what: str, job: Job, out: Path | None = None
+    ) -> None:
+        """Run one of Moses' programs; what it prints goes to `out`, or to the log."""
+        with contextlib.nullcontext() if out is None else open(out, "wb") as handle:
+            run([self.program(program), *map(str, words)], what, stdout=handle, threads=job.threads)
 
 
 def overwritten(weights: Mapping[str, Sequence[float]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,43 +17,13 @@ from replitune.tuning.combination import get_objective
 from replitune.tuning.hypothesis_statistics import Statistics
 from replitune.tuning.layout import Layout
 from replitune.tuning.loop import Decoded
-from replitune.tuning.nbest_files import read_nbest
+from replitune.tuning.nbest_files import NBestLists, read_nbest
 
 WriteNBest = Callable[[dict[str, list[float]], Path, Path], None]
 """``write(weights, source file, n-best file)``"""
 
 
-@dataclass(frozen=True)
-class NBestDecoder:
-    """Decodes dev by a program."""
-
-    layout: Layout
-    source: list[str]
-    statistics: Statistics
-    write: WriteNBest
-
-    def __call__(self, weights: NDArray[np.float64], iteration: int) -> Decoded:
-        """n-best lists of the dev set; a row of statistics for each hypothesis."""
-        with TemporaryDirectory(prefix="replitune-nbest-") as folder:
-            source, nbest = Path(folder, "source.txt"), Path(folder, "nbest.txt")
-            write_lines(source, self.source)
-            self.write(self.layout.to_weights(weights), source, nbest)
-            lists = read_written(nbest, len(self.source))
-        if lists.layout != self.layout:
-            raise ReplituneError(
-                "the decoder's n-best lists have other features than the weights",
-                found=str(lists.layout),
-                expected=str(self.layout),
-                fix="give a start weight for every feature, in the order of the n-best lists",
-            )
-        # a program may write the hypotheses of a segment in any order: the first is the best
-        order = np.argsort(lists.segments, kind="stable")
-        segments = lists.segments[order]
-        texts = [lists.texts[i] for i in order]
-        return Decoded(segments, lists.features[order], self.statistics(texts, segments))
-
-
-def read_written(nbest: Path, segments: int) -> Any:
+def read_written(nbest: Path, segments: int) -> NBestLists:
     """Read what a program has just written: a bad list is a failed replica, not the user's mistake."""
     if not nbest.exists():
         raise ReplicaError("the decoder wrote no n-best file", expected=str(nbest))
@@ -78,13 +47,27 @@ def tunable_by_nbest(
 
         start = {**start, **read_weights(job.init)}
     dev = needed(job.dev, "testset")
-    source = needed(dev.source, "source")
+    lines = needed(dev.source, "source")
     layout = Layout(tuple(start), tuple(len(values) for values in start.values()))
     statistics = Statistics(get_objective(job.metric), dev.references)
-    return Tunable(
-        layout,
-        layout.to_vector(start),
-        NBestDecoder(layout, source, statistics, write),
-        dev.segments,
-        inputs,
-    )
+
+    def decode(weights: NDArray[np.float64], iteration: int) -> Decoded:
+        with TemporaryDirectory(prefix="replitune-nbest-") as folder:
+            source, nbest = Path(folder, "source.txt"), Path(folder, "nbest.txt")
+            write_lines(source, lines)
+            write(layout.to_weights(weights), source, nbest)
+            lists = read_written(nbest, len(lines))
+        if lists.layout != layout:
+            raise ReplituneError(
+                "the decoder's n-best lists have other features than the weights",
+                found=str(lists.layout),
+                expected=str(layout),
+                fix="give a start weight for every feature, in the order of the n-best lists",
+            )
+        # a program may write the hypotheses of a segment in any order: the first is the best
+        order = np.argsort(lists.segments, kind="stable")
+        segments = lists.segments[order]
+        texts = [lists.texts[i] for i in order]
+        return Decoded(segments, lists.features[order], statistics(texts, segments))
+
+    return Tunable(layout, layout.to_vector(start), decode, dev.segments, inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +11,12 @@ import msgspec
 from replitune.backends.interface import Complain, Given
 from replitune.backends.settings import SystemSettings, Text
 from replitune.corpus.outputs import expand, read_output, require_countable, split_path
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.registry import Name
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
 from replitune.running.resources import Resources
-from replitune.settings import about, did_you_mean
+from replitune.settings import about
 
 Files = Text | Annotated[list[Text], about(min_length=1)]
 Groups = Annotated[dict[Name, Files], about(min_length=1)]
@@ -86,14 +86,7 @@ class OutputFiles(Given):
         named: list[tuple[str, str | int, str]] = [("files", t, t) for t in self.testsets]
         named += [("like", t, t) for t in self.settings.like]
         named += [("without", number, t) for number, t in enumerate(self.settings.without)]
-        for key, place, testset in named:
-            if testset not in (*tests, "dev"):
-                complain(
-                    (*here, key, place),
-                    f"unknown test set {testset!r} in system {self.system}",
-                    expected=", ".join([*tests, "dev"]),
-                    fix=did_you_mean(testset, [*tests, "dev"]),
-                )
+        require_known(named, [*tests, "dev"], self.system, complain)
         for testset in tests:
             if testset not in (*self.testsets, *self.settings.without):
                 complain(
@@ -132,6 +125,20 @@ class OutputFiles(Given):
                 )
             outputs[replica] = lines
         return outputs
+
+
+def require_known(
+    named: Sequence[tuple[str, str | int, str]], known: list[str], system: str, complain: Complain
+) -> None:
+    """Complain of test sets that do not exist; `named`: a setting, the place in it, and a test set."""
+    for key, place, testset in named:
+        if testset not in known:
+            complain(
+                ("systems", system, key, place),
+                f"unknown test set {testset!r} in system {system}",
+                expected=", ".join(known),
+                fix=did_you_mean(testset, known),
+            )
 
 
 def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import msgspec
 
 from replitune.backends.interface import Complain, Given
-from replitune.backends.outputs import Files, output_files
+from replitune.backends.outputs import Files, output_files, require_known
 from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplituneError
 from replitune.readers.settings import ColumnNames
 from replitune.registry import Name
 from replitune.replicas import Replica, replica_ids
 from replitune.running.resources import Resources
-from replitune.settings import about, did_you_mean
+from replitune.settings import about
 from replitune.tuners import TUNERS
 
 
@@ -70,14 +70,7 @@ class ScoreFiles(Given):
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
         here = ("systems", self.system)
         tests = list(experiment["corpus"]["tests"])
-        for testset in self.testsets:
-            if testset not in tests:
-                complain(
-                    (*here, "files", testset),
-                    f"unknown test set {testset!r} in system {self.system}",
-                    expected=", ".join(tests),
-                    fix=did_you_mean(testset, tests),
-                )
+        require_known([("files", name, name) for name in self.testsets], tests, self.system, complain)
         for testset in tests:
             if testset not in self.testsets:
                 complain(

@@ -12,7 +12,8 @@ replitune has written, and nobody has changed since, is touched; no symbolic lin
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from replitune.cli.options import add_results, results_folder
 
 THREADS = None
 SHOWN = 10
@@ -20,20 +21,14 @@ SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        nargs="?",
-        metavar="RESULTS",
-        help="results/<experiment> (default: what has run last below results)",
-    )
+    add_results(parser)
     parser.add_argument("--remove", action="store_true", help="remove what is listed")
 
 
 def run(options: argparse.Namespace) -> None:
     from replitune.ledger.cleaning import leftovers, remove, rows, why_at_work
-    from replitune.ledger.runs import newest
 
-    folder = newest(Path("results")) if options.folder is None else Path(options.folder)
+    folder = results_folder(options)
     left = leftovers(folder)
     groups = {
         "no longer in the experiment": left.gone,

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -209,6 +211,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="papers: mean ± s, best bold, daggers, and the differences; multeval: metric by "
         "system with score, s_sel, s_test and p (default papers)",
     )
+    parser.add_argument("--figures", metavar="DIR", help="write the figures as PDF and SVG")
+    parser.add_argument(
+        "--methods-paragraph", metavar="FILE", help="write what was done, with references, for a paper"
+    )
     parser.add_argument("--html", metavar="FILE", help="write the report as one page")
     parser.add_argument(
         "--rank",
@@ -229,16 +235,18 @@ def run(options: argparse.Namespace) -> int:
         raise ReplituneError("no metrics to choose segments by", fix="name them with --with")
     if options.controls and not options.human and not options.judge_next:
         raise ReplituneError("--with is of judgements", fix="give them (--human FILE)")
-    if options.html:
-        needs("plots", "--html")
+    for option in ("html", "figures"):
+        if getattr(options, option):
+            needs("plots", f"--{option}")
     if options.junit and options.fail_unless is None:
         raise ReplituneError(
             "--junit writes a decision, and none is asked for",
             fix="say what must hold: --fail-unless better, not-worse or same",
         )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
-    if options.fail_unless and report.undirected:
-        (name, *_) = report.undirected
+    report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))
+    if options.fail_unless and report.comparison.undirected:
+        (name, *_) = report.comparison.undirected
         raise ReplituneError(
             f"is more or less of {name} better?",
             found="a name that does not say, and --fail-unless",
@@ -250,6 +258,8 @@ def run(options: argparse.Namespace) -> int:
         (options.json, report.write_json),
         (options.html, report.write_html),
         (options.latex, partial(report.write_latex, style=options.latex_style)),
+        (options.figures, report.write_figures),
+        (options.methods_paragraph, report.write_methods_paragraph),
         (options.rank, report.write_ranking),
         (options.sentence_scores, report.write_sentence_scores),
     ):
@@ -388,7 +398,7 @@ def _baseline(words: list[str]) -> tuple[str, list[str]]:
     """The name of the baseline, and its files: ``H H ...`` or ``NAME=H H ...``."""
     name, equals, _ = words[0].partition("=")
     if not equals or Path(words[0]).exists() or "/" in name:
-        return "baseline", words
+        return "baseline", [file for word in words for file in matches(word)]
     return safe_name(name, "--baseline", SystemName), system_files(words, "--baseline")[1]
 
 

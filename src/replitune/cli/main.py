@@ -16,14 +16,14 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.cli.parser import Parser
-from replitune.errors import ReplituneError, machine_trouble, nearest
+from replitune.errors import ReplituneError, did_you_mean, machine_trouble
 from replitune.running.kernels import prepare_cache
 from replitune.running.light import start_lightly
 
@@ -63,36 +63,42 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         watch()
     try:
-        code = _run(arguments)
-        sys.stdout.flush()
-        return code
-    except ReplituneError as error:
-        print(f"replitune: {error}", file=sys.stderr)
-        return 2
-    except MemoryError:
-        print("replitune: the memory of this machine is too small for this input", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("replitune: interrupted", file=sys.stderr)
-        return 130
+        return _reported(_run, arguments)
     except BrokenPipeError:
         # the reader of our output went away; nothing is left to say to it
         _say_no_more()
         return 141
-    except OSError as error:
-        if (trouble := machine_trouble(error)) is None:
-            raise
-        print(f"replitune: {trouble}", file=sys.stderr)
-        if error.errno == errno.ENOSPC:
-            _say_no_more()
-        return 1
-    except Exception as error:
-        from replitune.registry import blamed
 
-        if (blame := blamed(error)) is None:
+
+def _reported(command: Callable[..., int], *given: Any) -> int:
+    """The exit code of a command; what is no fault of the program is one message."""
+    try:
+        code = command(*given)
+        sys.stdout.flush()
+        return code
+    except (Exception, KeyboardInterrupt) as error:
+        code, text = _fault(error)
+        if text is None:
             raise
-        print(f"replitune: {blame}", file=sys.stderr)
-        return 2
+        print(f"replitune: {text}", file=sys.stderr)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _say_no_more()
+        return code
+
+
+def _fault(error: BaseException) -> tuple[int, str | ReplituneError | None]:
+    """The exit code of an error, and what it is to the user; None: a fault of the program."""
+    if isinstance(error, ReplituneError):
+        return 2, error
+    if isinstance(error, MemoryError):
+        return 2, "the memory of this machine is too small for this input"
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted"
+    if isinstance(error, OSError):
+        return 1, machine_trouble(error)
+    from replitune.registry import blamed
+
+    return 2, blamed(error)
 
 
 def _say_no_more() -> None:
@@ -121,11 +127,10 @@ def _run(arguments: list[str]) -> int:
     if name == "eval" or (name == "compare" and any(w.startswith("--hyps-") for w in arguments)):
         raise _from_multeval(arguments)
     if name not in COMMANDS:
-        close = nearest(name, list(COMMANDS))
         raise ReplituneError(
             f"no command {name!r}",
             expected=", ".join(COMMANDS),
-            fix=f"did you mean `replitune {close}`?" if close else "see `replitune --help`",
+            fix=did_you_mean(name, COMMANDS, "`replitune {}`") or "see `replitune --help`",
         )
     _limit_threads(arguments)
     start_lightly()
@@ -138,24 +143,16 @@ def _run(arguments: list[str]) -> int:
         given, rest = given[:where], given[where + 1 :]
     options = parser.parse_args(given)
     options.rest = rest
+    options.line = ["replitune", *arguments]
     if options.log is None:
         return _recorded(module, options, arguments)
     with contextlib.ExitStack() as stack:
         log = _opened(options.log, stack)
         stack.enter_context(_logging_to(log))
         try:
-            return _recorded(module, options, arguments)
-        except MemoryError:
-            log.write("replitune: the memory of this machine is too small for this input\n")
-            raise
-        except ReplituneError as error:
-            log.write(f"replitune: {error}\n")
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and (trouble := machine_trouble(error)):
-                print(f"replitune: {trouble}", file=sys.stderr)
-            else:
-                traceback.print_exc()
+            return _reported(_recorded, module, options, arguments)
+        except Exception:
+            traceback.print_exc()
             return 1
 
 

@@ -51,27 +51,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from replitune.cli.stores import one_testset
     from replitune.meta.rows import MetaRow
     from replitune.results.rows import write_rows
     from replitune.stages.meta import study_metrics
-    from replitune.statistics.store import read_stores
 
     given = given_settings(options, MetaSettings, *SETTINGS)
     if "human" not in given:
         raise ReplituneError("judgements are needed", fix="name their file as --human")
     settings = MetaSettings(**given)
     files = {"human": given["human"]} | ({"fluency": given["fluency"]} if "fluency" in given else {})
-    stores = read_stores(options.store)
-    if options.testset is not None and any(store.testset for store in stores):
-        stores = [store for store in stores if store.testset in (options.testset, "")]
-    testsets = {store.testset for store in stores}
-    if not stores or len(testsets) > 1:
-        raise ReplituneError(
-            "metrics are compared on exactly one test set",
-            file=options.store,
-            found=", ".join(sorted(testsets)) or "none",
-            fix="choose one with --testset",
-        )
+    stores = one_testset(options.store, options.testset)
     if options.metrics is not None:
         known = {store.metric.id: store for store in stores}
         for id in options.metrics:

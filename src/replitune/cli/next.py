@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from replitune.cli.options import add_settings, given_settings
-from replitune.cli.stores import add_store_options, add_suite, given_pairs, one_testset, stores_of_suite
+from replitune.cli.stores import add_manifest, add_store_options, given_pairs, given_stores
 from replitune.errors import ReplituneError
 from replitune.results.decimals import decimals_of
 from replitune.significance.looks.record import Record
@@ -28,8 +28,7 @@ TESTED = ("methods", "alpha", "correction", "paired_replicas")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_store_options(parser, seed=False)
-    add_suite(parser)
+    add_store_options(parser, seed=False, suite=True)
     parser.add_argument(
         "--metric", metavar="ID", help="the one metric that decides (needed where there are more)"
     )
@@ -42,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, LookSettings, *RULE)
     add_settings(parser, TestSettings, *TESTED)
     add_settings(parser, PlanningSettings, "cpu_per_run")
-    parser.add_argument(
-        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
-    )
+    add_manifest(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -58,11 +55,7 @@ def run(options: argparse.Namespace) -> None:
         raise ReplituneError(
             "--most is the first look", found=str(most), expected=f"more than {settings.looks[0]}"
         )
-    suite: dict[str, float] = {}
-    if options.suite is not None:
-        stores, suite = stores_of_suite(options.store, options.suite)
-    else:
-        stores = one_testset(options.store, options.testset)
+    stores, suite = given_stores(options)
     stores = stores_of_metric(stores, options.metric)
     if options.systems is not None:
         stores = [with_systems(store, options.systems) for store in stores]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import types
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from replitune.errors import ReplituneError
 from replitune.registry import Name, SystemName
-from replitune.settings import SEED, Reading, Setting, from_text, read, settings_of
+from replitune.settings import SEED, Reading, Setting, from_text, members_of, opened, read, settings_of
 
 
 def add_settings(
@@ -39,18 +38,13 @@ def add_settings(
 
 def bare(hint: Any) -> Any:
     """A type without its annotation, and without null."""
-    while get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
-    if get_origin(hint) in (Union, types.UnionType):
-        members = [member for member in get_args(hint) if member is not type(None)]
-        if len(members) == 1:
-            return bare(members[0])
-    return hint
+    hint, *_ = opened(hint)
+    members = [member for member in members_of(hint) if member is not type(None)]
+    return bare(members[0]) if len(members) == 1 else hint
 
 
 def is_list(hint: Any) -> bool:
-    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else [hint]
-    return any(get_origin(bare(member)) in (list, tuple) for member in members)
+    return any(get_origin(bare(member)) in (list, tuple) for member in members_of(hint) or [hint])
 
 
 def metavar(setting: Setting) -> str:
@@ -110,8 +104,7 @@ def named_values(words: Sequence[str], hint: Any, option: str) -> dict[str, Any]
 def typed(hint: Any, word: str) -> Any:
     """One word of a list, as its items are."""
     hint = bare(hint)
-    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else [hint]
-    for member in members:
+    for member in members_of(hint) or [hint]:
         if get_origin(bare(member)) in (list, tuple):
             item = get_args(bare(member))[0]
             return word if bare(item) not in (int, float) else from_text(item, word)
@@ -210,6 +203,22 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
             )
         counts[safe_name(prefix, "--replicas")] = int(number)
     return counts
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """The folder of an experiment, as `results_folder` takes it."""
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        metavar="RESULTS",
+        help="results/<experiment> (default: what has run last below results)",
+    )
+
+
+def results_folder(options: argparse.Namespace) -> Path:
+    from replitune.ledger.runs import newest
+
+    return newest(Path("results")) if options.folder is None else Path(options.folder)
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,10 +26,8 @@ class Parser(argparse.ArgumentParser):
         """One message instead of the whole usage."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         typed = next((word for word in words.split() if word.startswith("--")), "")
-        close = nearest(
-            typed.partition("=")[0], [name for one in self.options for name in one.option_strings]
-        )
+        known = [name for one in self.options for name in one.option_strings]
         raise ReplituneError(
             f"no option {typed}" if typed else f"what is {words!r}?" if unknown else message,
-            fix=f"did you mean {close}?" if close else f"see `{self.prog} --help`",
+            fix=did_you_mean(typed.partition("=")[0], known, "{}") or f"see `{self.prog} --help`",
         )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from replitune.cli.options import add_settings, given_settings
-from replitune.cli.stores import add_store_options, add_suite, chosen_stores, given_pairs, stores_of_suite
+from replitune.cli.stores import add_manifest, add_store_options, chosen_stores, given_pairs, given_stores
 from replitune.errors import ReplituneError
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.pairs import with_systems
@@ -33,15 +33,12 @@ PLANNING = ("margin", "cpu_per_run", "cpu_per_segment")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_store_options(parser, seed=False)
-    add_suite(parser)
+    add_store_options(parser, seed=False, suite=True)
     parser.add_argument("--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan")
     add_settings(parser, PowerSettings, *SETTINGS)
     add_settings(parser, TestSettings, "alpha", "paired_replicas")
     add_settings(parser, PlanningSettings, *PLANNING)
-    parser.add_argument(
-        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
-    )
+    add_manifest(parser)
     parser.add_argument("--out", metavar="FILE.parquet", help="power curves as rows")
 
 
@@ -73,7 +70,7 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
 
     if options.suite is None:
         return [Cell(store.testset, [store], [1.0]) for store in chosen_stores(options)]
-    every, suite = stores_of_suite(options.store, options.suite)
+    every, suite = given_stores(options)
     by_metric: dict[str, list[SegmentStatistics]] = {}
     for store in every:
         chosen = store if options.systems is None else with_systems(store, options.systems)

@@ -83,7 +83,6 @@ def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:
         systems: dict[str, dict[Replica, str]] = {}
         for given in options.hyps:
             name, files = system_files(given, "--hyps")
-            safe_name(name, "--hyps", SystemName)
             if name in systems:
                 raise ReplituneError(f"--hyps names system {name} twice")
             systems[name] = _numbered(files)

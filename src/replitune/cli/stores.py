@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from replitune.cli.options import add_seed, pairs_of
@@ -14,22 +13,33 @@ from replitune.significance.studies.pairs import with_systems
 from replitune.statistics.store import SegmentStatistics, read_stores
 
 
-def add_store_options(parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True) -> None:
-    """What every study of one test set takes."""
+def add_store_options(
+    parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True, suite: bool = False
+) -> None:
+    """What every study of one test set, or of a suite, takes."""
     parser.add_argument(
         "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
     )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
     if pairs:
-        add_pairs(parser)
+        parser.add_argument(
+            "--pairs", nargs="+", default=["all"], metavar="A:B", help="all, baseline=NAME, or pairs"
+        )
     if seed:
         add_seed(parser)
+    if suite:
+        parser.add_argument(
+            "--suite",
+            nargs="*",
+            metavar="TESTSET[=WEIGHT]",
+            help="these test sets of the store together, or all of them",
+        )
 
 
-def add_pairs(parser: argparse.ArgumentParser) -> None:
+def add_manifest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--pairs", nargs="+", default=["all"], metavar="A:B", help="all, baseline=NAME, or pairs"
+        "--manifest", metavar="FILE", help="manifest.json of an experiment, to take prices from"
     )
 
 
@@ -53,14 +63,17 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
     return stores
 
 
-def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStatistics], dict[str, float]]:
-    """The statistics of each metric on each test set of a suite, and the weights of these.
+def given_stores(options: argparse.Namespace) -> tuple[list[SegmentStatistics], dict[str, float]]:
+    """The statistics of each metric on one test set, or on each of a suite, and the weights of these:
     ``TESTSET[=WEIGHT] ...``, or all."""
+    if options.suite is None:
+        return one_testset(options.store, options.testset), {}
+    store = options.store
     by_testset: dict[str, list[SegmentStatistics]] = {}
     for item in read_stores(store):
         by_testset.setdefault(item.testset, []).append(item)
     weights: dict[str, float] = {}
-    for word in words or by_testset:
+    for word in options.suite or by_testset:
         name, _, text = word.partition("=")
         weights[name] = read(Weight, from_text(Weight, text or "1"), f"--suite {name}")
         if name not in by_testset:
@@ -74,15 +87,6 @@ def stores_of_suite(store: str, words: Sequence[str]) -> tuple[list[SegmentStati
     total = sum(weights.values())
     suite = {name: weight / total for name, weight in weights.items()}
     return [item for name in suite for item in by_testset[name]], suite
-
-
-def add_suite(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--suite",
-        nargs="*",
-        metavar="TESTSET[=WEIGHT]",
-        help="these test sets of the store together, or all of them",
-    )
 
 
 def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:

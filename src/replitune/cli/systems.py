@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from replitune.backends.interface import Backend
+from replitune.backends.interface import Backend, needed
 from replitune.backends.registry import get_backend
 from replitune.errors import ReplituneError
 
@@ -44,6 +44,15 @@ def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> 
         except ValueError as error:
             raise ReplituneError("--settings is not JSON", found=str(error)) from None
     return get_backend(options.system, settings, options.backend)
+
+
+def parallel_text(
+    source: str | None, target: str | None, names: tuple[str, str]
+) -> tuple[Path, Path] | None:
+    """Both sides or none; `names`: of their options."""
+    if not (source or target):
+        return None
+    return Path(needed(source, names[0])), Path(needed(target, names[1]))
 
 
 def path_of(name: str | None) -> Path | None:

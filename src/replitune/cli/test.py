@@ -11,27 +11,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
-from replitune.cli.options import add_seed, add_settings, given_settings
-from replitune.cli.stores import add_pairs, add_suite, given_pairs, one_testset, stores_of_suite
+from replitune.cli.options import add_settings, given_settings
+from replitune.cli.stores import add_store_options, given_pairs, given_stores
 from replitune.significance.settings import ReplicaDesign, TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
-    )
+    add_store_options(parser, suite=True)
     parser.add_argument("--dev", metavar="STORE", help="the same systems on the tuning set")
-    parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")
-    add_pairs(parser)
-    parser.add_argument("--testset", metavar="NAME", help="only this test set")
-    add_suite(parser)
     add_settings(parser, TestSettings, *SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
-    add_seed(parser)
     parser.add_argument("--out", metavar="FOLDER", help="write the results as Parquet")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
 
@@ -42,16 +37,11 @@ def run(options: argparse.Namespace) -> None:
     from replitune.statistics.store import read_stores
 
     settings = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS))
-    if options.suite is not None:
-        stores, suite = stores_of_suite(options.store, options.suite)
-        testset = options.testset or "suite"
-    else:
-        stores, suite = one_testset(options.store, options.testset), {}
-        testset = options.testset or stores[0].testset or "testset"
+    stores, suite = given_stores(options)
     comparison = compare(
         stores,
         settings,
-        testset=testset,
+        testset=options.testset or ("suite" if suite else stores[0].testset or "testset"),
         suite=suite,
         seed=options.seed,
         threads=options.threads,
@@ -59,6 +49,7 @@ def run(options: argparse.Namespace) -> None:
         systems=options.systems,
         **given_settings(options, ReplicaDesign, "design"),
     )
+    comparison = replace(comparison, command=shlex.join(options.line))
     if options.out is not None:
         for result in comparison.metrics.values():
             result.write(Path(options.out))

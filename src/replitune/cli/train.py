@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from replitune.cli.options import add_seed, assignments
-from replitune.cli.systems import add_system_options, chosen_system, path_of
+from replitune.cli.systems import add_system_options, chosen_system, parallel_text, path_of
 
 
 class _SettingsHelp(argparse.Action):
@@ -45,22 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from replitune.backends.interface import TrainJob, needed
+    from replitune.backends.interface import TrainJob
     from replitune.corpus.reader import read_testset
     from replitune.phrase.settings import PhraseSettings
 
     backend = chosen_system(
         options, {"subset": options.subset, "training": assignments(options.set, PhraseSettings, "--set")}
     )
-    train = None
-    if options.source or options.target:
-        sides = needed(options.source, "source"), needed(options.target, "target")
-        train = Path(sides[0]), Path(sides[1])
     backend.train(
         TrainJob(
             seed=options.seed,
             threads=options.threads,
-            train=train,
+            train=parallel_text(options.source, options.target, ("source", "target")),
             dev=read_testset([options.dev]) if options.dev else None,
             out=Path(options.out),
             lm_text=path_of(options.lm_text),

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from replitune.cli.options import add_seed, assignments, safe_name
-from replitune.cli.systems import add_replica_options, add_system_options, chosen_system, path_of
+from replitune.cli.systems import (
+    add_replica_options,
+    add_system_options,
+    chosen_system,
+    parallel_text,
+    path_of,
+)
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica
 from replitune.tuners import TUNERS, get_tuner
@@ -99,19 +105,16 @@ def _tune_system(options: argparse.Namespace) -> None:
     )
     seeded = "train_replica" in backend.stages
     algorithm = options.algorithm or ("" if seeded else needed(None, "algorithm"))
-    train = None
-    if options.source_text or options.target_text:
-        sides = (needed(options.source_text, "source-text"), needed(options.target_text, "target-text"))
-        train = Path(sides[0]), Path(sides[1])
+    texts = options.source_text, options.target_text
     named = options.replica or f"{algorithm or 'seed'}-001"
-    tuner = (
-        get_tuner(algorithm, assignments(options.set, TUNERS[algorithm], "--set")) if (algorithm) else None
-    )
+    tuner = None
+    if algorithm:
+        tuner = get_tuner(algorithm, assignments(options.set, TUNERS[algorithm], "--set"))
     job = ReplicaJob(
         seed=options.seed,
         threads=options.threads,
         model=path_of(options.model),
-        train=train,
+        train=parallel_text(*texts, ("source-text", "target-text")),
         dev=_dev_set(options),
         out=Path(options.out),
         replica=Replica(safe_name(named, "--replica")),

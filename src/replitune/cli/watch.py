@@ -15,8 +15,8 @@ import argparse
 import contextlib
 import shutil
 import sys
-from pathlib import Path
 
+from replitune.cli.options import add_results, results_folder
 from replitune.errors import ReplituneError
 
 THREADS = None
@@ -25,12 +25,7 @@ WIDTH = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        nargs="?",
-        metavar="RESULTS",
-        help="results/<experiment> (default: what has run last below results)",
-    )
+    add_results(parser)
     parser.add_argument(
         "--serve",
         nargs="?",
@@ -61,10 +56,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _watch(options: argparse.Namespace) -> None:
-    from replitune.ledger.runs import newest
     from replitune.workflow.live.state import Live
 
-    live = Live(newest(Path("results")) if options.folder is None else Path(options.folder))
+    live = Live(results_folder(options))
     if options.serve is not False:
         from replitune.workflow.live.server import Server, serve
 

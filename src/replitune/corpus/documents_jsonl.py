@@ -15,7 +15,6 @@ of several samples one of them, from 1.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -243,21 +242,6 @@ def _text(path: Path, line: int, row: dict[str, Any], key: str) -> str:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ReplituneError(
-                "not a line of JSON",
-                file=path,
-                line=number,
-                found=str(error),
-                fix="was the file cut off? write it again",
-            ) from None
-        if not isinstance(row, dict):
-            raise ReplituneError(
-                "not a JSON object", file=path, line=number, found=line[:60], expected="{...} on each line"
-            )
-        yield number, row
+    from replitune.readers.json_lines import JsonLines
+
+    return JsonLines.numbered(path)

@@ -35,8 +35,8 @@ def split_path(path: Path) -> tuple[Path, str | None]:
 def read_output(path: Path, part: str | None = None, like: Path | None = None) -> list[str]:
     """The segments of one output: of a WMT file the system `part`, in the order of the file
     `like` (or of its own source); of a TSV file the column `part`; otherwise the lines."""
+    from replitune.corpus.reader import read_wmt_system
     from replitune.corpus.testset import require_line_text
-    from replitune.corpus.wmt import read_wmt_system
     from replitune.running.files import read_lines
 
     match = MANY.fullmatch(str(path))

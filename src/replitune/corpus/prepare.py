@@ -44,7 +44,7 @@ from replitune.corpus.testset import (
     write_testset,
 )
 from replitune.errors import ReplituneError
-from replitune.running.files import atomic_open, read_lines, read_text, sha256_file, write_lines
+from replitune.running.files import read_lines, read_text, sha256_file, write_json, write_lines
 
 Account = dict[str, Any]
 """What identifies a file's content."""
@@ -68,7 +68,7 @@ def prepare_train(
         source, target = synthetic_train(seed, train)
     write_lines(folder / "train.source.txt", source)
     write_lines(folder / "train.target.txt", target)
-    _write_json(folder / "train.inputs.json", {"segments": len(source), "inputs": inputs})
+    write_json(folder / "train.inputs.json", {"segments": len(source), "inputs": inputs})
     return len(source)
 
 
@@ -87,7 +87,7 @@ def prepare_testset(
         testset = synthetic_testset(seed, name, described or 0)
     write_testset(testset, folder / f"{name}.jsonl")
     documents = len(set(testset.documents)) if testset.documents is not None else None
-    _write_json(
+    write_json(
         folder / f"{name}.inputs.json",
         {
             "segments": testset.segments,
@@ -175,8 +175,13 @@ def write_inputs(given: Corpus | Mapping[str, Any], folder: str | Path, *, seed:
                 )
         account["parts"][text] = entry
     account["warnings"] = warnings
-    _write_json(folder / "inputs.json", account)
+    write_json(folder / "inputs.json", account)
     return warnings
+
+
+def corpus_warnings(inputs: str | Path) -> list[str]:
+    """Of an account of the inputs; none before there is one."""
+    return list(json.loads(read_text(inputs))["warnings"]) if Path(inputs).is_file() else []
 
 
 def _place(path: str, base: str | Path) -> str:
@@ -199,8 +204,3 @@ def _account(path: str, base: str | Path, lines: Iterable[str] | None = None) ->
         }
     count = len(list(lines)) if lines is not None else len(read_lines(place))
     return {"path": path, "sha256": sha256_file(place), "lines": count}
-
-
-def _write_json(path: Path, value: Any) -> None:
-    with atomic_open(path) as handle:
-        handle.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")

@@ -8,18 +8,20 @@ from pathlib import Path
 from replitune.corpus.content import FileContent, Role, require_same_documents
 from replitune.corpus.documents_jsonl import has_documents, split_part
 from replitune.corpus.documents_jsonl import read_documents as documents_of_wmt
-from replitune.corpus.plain import read_blank_separated, read_plain, read_prepared_content
+from replitune.corpus.markup import MarkupFile
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
 from replitune.corpus.settings import SACREBLEU, Columns, Format
 from replitune.corpus.testset import (
     TestSet,
+    read_prepared,
     require_equal_counts,
     require_ids,
     require_line_text,
     require_segments,
 )
 from replitune.corpus.tsv import read_tsv
-from replitune.corpus.wmt import read_wmt
+from replitune.corpus.wmt_sgm import read_sgm
+from replitune.corpus.wmt_xml import read_xml
 from replitune.errors import ReplituneError
 from replitune.running.files import read_lines
 
@@ -97,7 +99,7 @@ def read_content(
     """One file, by its format."""
     kind = format or recognise(path)
     if kind == "text":
-        return read_plain(path, role)
+        return FileContent.from_lines(path, role, read_lines(path))
     if kind == "blank-lines":
         return read_blank_separated(path, role)
     if kind == "jsonl":
@@ -125,3 +127,54 @@ def read_documents(path: str | Path, first: FileContent, columns: Columns) -> li
         ids = content.documents
     require_equal_counts([(first.path, first.any_stream), (path, ids)])
     return ids
+
+
+def read_blank_separated(path: str | Path, role: Role) -> FileContent:
+    """Documents with one or more blank lines between them, named 1, 2, ... in order.
+
+    A blank line is never a segment here; blank lines at the start and at the end mean nothing.
+    """
+    segments, documents = [], []
+    document, inside = 0, False
+    for line in read_lines(path):
+        if not line.strip():
+            inside = False
+            continue
+        if not inside:
+            document += 1
+            inside = True
+        segments.append(line)
+        documents.append(str(document))
+    return FileContent.from_lines(path, role, segments, documents)
+
+
+def read_prepared_content(path: str | Path, role: Role) -> FileContent:
+    """A prepared test set, as the corpus stage writes it: references, source and documents."""
+    testset = read_prepared(path)
+    if role == "source" and testset.source is None:
+        raise ReplituneError("no source in this file", file=path)
+    return FileContent(path, list(testset.references), testset.source, testset.documents)
+
+
+def read_wmt(path: str | Path, kind: str | None = None) -> MarkupFile:
+    """All streams of a WMT file, `kind` xml or sgm; None: by its name."""
+    if kind is None:
+        kind = "xml" if str(path).lower().removesuffix(".gz").endswith(".xml") else "sgm"
+    return read_xml(path) if kind == "xml" else read_sgm(path)
+
+
+def read_wmt_system(
+    path: str | Path, system: str | None = None, *, like: str | Path | None = None
+) -> list[str]:
+    """The hypotheses of a system; without a name, of the only one in the file.
+
+    Their order is that of the source (or else of the first stream) of the file `like`: give the
+    file that the test set was read from when it is not this one.
+    """
+    file = read_wmt(path)
+    hypotheses = FileContent(path, [file.system(system)], keys=file.keys)
+    if like is None:
+        return hypotheses.references[0]
+    other = read_wmt(like)
+    model = FileContent(like, [["" for _ in other.keys]], keys=other.keys)
+    return hypotheses.aligned_to(model).references[0]

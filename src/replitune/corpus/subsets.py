@@ -63,6 +63,13 @@ def take(lines: Sequence[str], indices: NDArray[np.int64]) -> list[str]:
     return [lines[i] for i in indices.tolist()]
 
 
+def pairs_of(name: str, sides: Sequence[Sequence[str]], seed: int) -> list[list[str]]:
+    """Both sides of subset `name` of a parallel text; its size is told."""
+    chosen = subset(name, len(sides[0]), seed)
+    print(f"subset {name}: {len(chosen)} of {len(sides[0])} pairs")
+    return [take(lines, chosen) for lines in sides]
+
+
 def overlap(test: Sequence[str], train: Iterable[str]) -> int:
     """How many segments of `test` occur in `train`, as they are; blank ones do not count."""
     known = train if isinstance(train, set | frozenset) else set(train)

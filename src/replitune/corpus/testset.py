@@ -231,14 +231,7 @@ def read_prepared(path: str | Path) -> TestSet:
             parts=[str(row.part) for row in rows] if part else None,
         )
     except ReplituneError as error:
-        raise ReplituneError(
-            error.message,
-            file=path,
-            line=error.line,
-            found=error.found,
-            expected=error.expected,
-            fix=error.fix,
-        ) from None
+        raise ReplituneError(error.message, file=path, line=error.line, **error.details) from None
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):

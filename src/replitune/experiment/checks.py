@@ -13,11 +13,11 @@ from replitune.backends.interface import Backend, Given
 from replitune.backends.registry import BACKENDS
 from replitune.corpus.reader import recognise
 from replitune.corpus.settings import FilesCorpus, TestSetFiles
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
 from replitune.replicas import same_shares
-from replitune.settings import WRONG, Path_, Reading, did_you_mean, plain, settings_of
+from replitune.settings import WRONG, Path_, Reading, plain, settings_of
 from replitune.significance.looks.plan import require_followed
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems

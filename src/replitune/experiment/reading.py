@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
+from replitune.errors import did_you_mean
 from replitune.experiment.checks import cross_check
 from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.yaml_file import Source, read_yaml, require_plain
-from replitune.settings import WRONG, Mistake, Path_, Reading, did_you_mean, settings_of
+from replitune.settings import WRONG, Mistake, Path_, Reading, settings_of
 
 REPLACED = ("replicas", "pairs")
 """Mappings that a scale replaces as a whole."""

@@ -78,6 +78,27 @@ def append_word(automaton, extends, left, full, state, word):
 
 
 @leaf
+def append_words(automaton, extends, symbols, j, end, left, full, state):
+    """Append symbols[j:end] to a stretch up to the next gap: (log probability, left, full, state,
+    there)."""
+    total = 0.0
+    while j < end and symbols[j] >= 0:
+        logprob, left, full, state = append_word(
+            automaton, extends, left, full, state, np.int64(symbols[j])
+        )
+        total += logprob
+        j += 1
+    return total, left, full, state, j
+
+
+@leaf
+def append_row(automaton, extends, path, left, full, state, row):
+    """As `append_part`, with the words of a hypothesis of the search."""
+    behind, complete = np.int64(row.left >> 1), np.int64(row.left & 1)
+    return append_part(automaton, extends, path, left, full, state, behind, complete, np.int64(row.state))
+
+
+@leaf
 def append_part(automaton, extends, path, left, full, state, other_left, other_full, other_state):
     """A stretch with another behind it: (what that adds to the sum of their log probabilities,
     left, full, state). path: room for `DEEPEST` nodes."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.backends.interface import Derivation
-from replitune.hiero.chart import Matched
 from replitune.hiero.model import HieroModel
 from replitune.hiero.rules import Weighted
 from replitune.hiero.trie import GAP
@@ -17,23 +16,22 @@ from replitune.hiero.trie import GAP
 class Spelling:
     """The rules of a batch of sentences as text."""
 
-    def __init__(self, model: HieroModel, matched: Matched, weighted: Weighted) -> None:
-        self._grammar, self._weighted = model.table, weighted
-        self._vocabulary = [*model.table.target_vocab, *matched.copied]
-        self._nodes = np.repeat(matched.nodes, weighted.rules.counts[: len(matched.nodes)])
-        self._copied = matched.copied
+    def __init__(self, model: HieroModel, batch: Weighted) -> None:
+        self._grammar, self._batch = model.table, batch
+        self._vocabulary = [*model.table.target_vocab, *batch.copied]
+        self._nodes = np.repeat(batch.nodes, batch.rules.counts[: len(batch.nodes)])
 
     def source_side(self, rule: int) -> tuple[str, list[bool]]:
         """The text, and of each symbol whether it is a gap."""
         if rule >= len(self._nodes):
-            return self._copied[rule - len(self._nodes)], [False]
+            return self._batch.copied[rule - len(self._nodes)], [False]
         node = int(self._nodes[rule])
         gaps = [symbol == GAP for symbol in self._grammar.source_symbols(node)]
         return " ".join(self._grammar.source_side(node)), gaps
 
     def target_side(self, rule: int) -> str:
-        row = self._weighted.rules.table[rule]
-        symbols = self._weighted.target[row["begin"] : row["end"]].tolist()
+        row = self._batch.rules.table[rule]
+        symbols = self._batch.target[row["begin"] : row["end"]].tolist()
         return " ".join(f"X{-s}" if s < 0 else self._vocabulary[s] for s in symbols)
 
 

@@ -209,41 +209,28 @@ def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place,
 
     Links are a mask: bit s * longest + t is set when word s of the rule's source words is linked to
     word t of its target words."""
-    sources, targets = tries.source, tries.target
-    node = np.int64(0)
-    s = phrase[0]
-    while s <= phrase[1]:
-        if s == a[0]:
-            node = extend(sources, node, 0)
-            s = a[1] + 1
-        elif s == b[0]:
-            node = extend(sources, node, 0)
-            s = b[1] + 1
-        else:
-            node = extend(sources, node, source[s] + 1)
-            s += 1
     other = np.int64(0)
     t, words = phrase[2], 0
     while t <= phrase[3]:
         if a[0] >= 0 and t == a[2]:
-            other = extend(targets, other, 0)
+            other = extend(tries.target, other, 0)
             t = a[3] + 1
         elif b[0] >= 0 and t == b[2]:
-            other = extend(targets, other, 1)
+            other = extend(tries.target, other, 1)
             t = b[3] + 1
         else:
-            other = extend(targets, other, target[t] + TARGET_WORD)
+            other = extend(tries.target, other, target[t] + TARGET_WORD)
             place[t] = words
             words += 1
             t += 1
-    mask = np.uint64(0)
+    node, mask = np.int64(0), np.uint64(0)
     s, words = phrase[0], 0
     while s <= phrase[1]:
-        if s == a[0]:
-            s = a[1] + 1
-        elif s == b[0]:
-            s = b[1] + 1
+        if s == a[0] or s == b[0]:
+            node = extend(tries.source, node, 0)
+            s = (a[1] if s == a[0] else b[1]) + 1
         else:
+            node = extend(tries.source, node, source[s] + 1)
             for k in range(link_at[s], link_at[s + 1]):
                 mask |= np.uint64(1) << np.uint64(words * longest + place[link_target[k]])
             words += 1

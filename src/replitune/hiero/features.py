@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from replitune.hiero.settings import GROUPS
-from replitune.phrase.features import UNKNOWN_WORD, GroupedLayout
+from replitune.phrase.features import Feature, GroupedLayout
 
-__all__ = [
-    "GLUE",
-    "LM",
-    "NAMES",
-    "RULE_PENALTY",
-    "TM",
-    "UNKNOWN_WORD",
-    "WIDTH",
-    "WORD_PENALTY",
-    "HieroLayout",
-]
-
-NAMES: tuple[tuple[str, str, int], ...] = (
-    ("LM0", "lm", 1),
-    ("WordPenalty0", "penalties", 1),
-    ("RulePenalty0", "penalties", 1),
-    ("Glue0", "glue", 1),
-    ("TranslationModel0", "tm", 4),
+FEATURES = (
+    Feature("LM0", "lm", 1, 0.5),
+    Feature("WordPenalty0", "penalties", 1, -0.3),
+    Feature("RulePenalty0", "penalties", 1, 0.1),
+    Feature("Glue0", "glue", 1, -0.1),
+    Feature("TranslationModel0", "tm", 4, 0.2),
 )
-"""(name in n-best lists and weights files, group in an experiment file, arity), in order."""
+"""In the order of vectors."""
 
-WIDTH = sum(arity for _, _, arity in NAMES)
+WIDTH = sum(feature.arity for feature in FEATURES)
 
 # First column of each feature in a full vector of WIDTH values.
 LM, WORD_PENALTY, RULE_PENALTY, GLUE, TM = 0, 1, 2, 3, 4
-
-SENSIBLE: Mapping[str, Sequence[float]] = {
-    "LM0": [0.5],
-    "WordPenalty0": [-0.3],
-    "RulePenalty0": [0.1],
-    "Glue0": [-0.1],
-    "TranslationModel0": [0.2] * 4,
-}
-"""Weights to start from."""
 
 
 @dataclass(frozen=True)
 class HieroLayout(GroupedLayout):
     """Which of the 8 features a system has."""
 
-    known = NAMES
-    start = SENSIBLE
+    known = FEATURES
     all_groups = GROUPS

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from replitune.hiero.context import DEEPEST, append_part, append_word
+from replitune.hiero.context import DEEPEST, append_row, append_word
 from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.leaf import leaf
 from replitune.phrase.graph import worst_kept
@@ -27,17 +27,7 @@ def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):
             gain, left, full, state = append_word(automaton, extends, left, full, state, np.int64(symbol))
         else:
             part = rows[one if symbol == -1 else two]
-            gain, left, full, state = append_part(
-                automaton,
-                extends,
-                path,
-                left,
-                full,
-                state,
-                np.int64(part.left >> 1),
-                np.int64(part.left & 1),
-                np.int64(part.state),
-            )
+            gain, left, full, state = append_row(automaton, extends, path, left, full, state, part)
         total += gain
     return total
 

@@ -55,11 +55,6 @@ class Grammar(SavedTable):
         gaps = iter(("X1", "X2"))
         return [next(gaps) if s == GAP else self.source_vocab[s - 1] for s in self.source_symbols(node)]
 
-    def target_side(self, rule: int) -> list[str]:
-        """The words and gaps of a rule."""
-        symbols = self.target_symbols[self.target_start[rule] : self.target_start[rule + 1]]
-        return [f"X{-s}" if s < 0 else self.target_vocab[s] for s in symbols.tolist()]
-
     @property
     def sizes(self) -> dict[str, int]:
         return {"source_nodes": len(self.source_parent), "rules": len(self.scores)}

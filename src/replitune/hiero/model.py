@@ -5,29 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from replitune.hiero.context import suffixes
 from replitune.hiero.features import HieroLayout
 from replitune.hiero.grammar import Grammar
 from replitune.phrase.arrays import frozen
-from replitune.phrase.lm import LanguageModel, step
+from replitune.phrase.lm import LanguageModel
+from replitune.phrase.model import score_isolated
 from replitune.phrase.saved import SavedModel
-
-
-@njit(cache=True)
-def _score_isolated(automaton, target_start, symbols, lm_words, isolated):
-    for rule in range(len(target_start) - 1):
-        total = 0.0
-        state = np.int64(automaton.root)
-        for j in range(target_start[rule], target_start[rule + 1]):
-            if symbols[j] < 0:
-                state = np.int64(automaton.root)
-            else:
-                logprob, state = step(automaton, state, lm_words[symbols[j]])
-                total += logprob
-        isolated[rule] = total
 
 
 @dataclass(frozen=True)
@@ -48,7 +34,6 @@ class HieroModel(SavedModel[Grammar]):
     @classmethod
     def compute(cls, table: Grammar, lm: LanguageModel, lm_words: NDArray[np.int32]) -> dict[str, NDArray]:
         isolated = np.zeros(len(table.target_start) - 1, np.float32)
-        _score_isolated(
-            lm.automaton, frozen(table.target_start), frozen(table.target_symbols), lm_words, isolated
-        )
+        target = frozen(table.target_start), frozen(table.target_symbols)
+        score_isolated(lm.automaton, *target, lm_words, isolated)
         return {"isolated": isolated, "extends": suffixes(lm)}

@@ -14,11 +14,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.hiero.chart import Matched
-from replitune.hiero.context import append_word
-from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, UNKNOWN_WORD, WORD_PENALTY
+from replitune.hiero.context import append_words
+from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WORD_PENALTY
 from replitune.hiero.model import HieroModel
 from replitune.leaf import leaf
 from replitune.phrase.arrays import frozen, starts
+from replitune.phrase.features import UNKNOWN_WORD
 
 RULE = np.dtype(
     [
@@ -57,8 +58,8 @@ class Rules(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """The rules of a batch, and their scores and words outside the search.
+class Weighted(Matched):
+    """A batch with its rules, and their scores and words outside the search.
 
     scores: (O, 4) float32, as in the grammar, unweighted
     target: of all symbols, ids in the target vocabulary, from its size on copied words; -1, -2
@@ -69,6 +70,11 @@ class Weighted:
     scores: NDArray[np.float32]
     target: NDArray[np.int32]
     unknown: NDArray[np.int8]
+
+    @property
+    def tables(self) -> tuple[Rules, NDArray[np.float32], NDArray[np.int32], NDArray[np.int8]]:
+        """What derivations are read by."""
+        return self.rules, self.scores, self.target, self.unknown
 
 
 @njit(cache=True)
@@ -106,20 +112,15 @@ def _select(nodes, option_start, target_start, symbols, scores, isolated, weight
 
 @leaf
 def _read_prefix(automaton, extends, symbols, rule):
-    """Set what the LM says of the words before the first gap; where that is."""
-    left, full, state = np.int64(automaton.root), np.int64(0), np.int64(automaton.root)
-    total = 0.0
-    j = np.int64(rule.begin)
-    while j < rule.end and symbols[j] >= 0:
-        logprob, left, full, state = append_word(
-            automaton, extends, left, full, state, np.int64(symbols[j])
-        )
-        total += logprob
-        j += 1
+    """Set where the first gap is, and what the LM says of the words before it."""
+    root = np.int64(automaton.root)
+    begin, end = np.int64(rule.begin), np.int64(rule.end)
+    total, left, full, state, j = append_words(
+        automaton, extends, symbols, begin, end, root, np.int64(0), root
+    )
     rule.middle = j
     rule.first = 1 if j < rule.end and symbols[j] == -2 else 0
     rule.prefix, rule.left, rule.full, rule.state = total, left, full, state
-    return total
 
 
 @njit(cache=True)
@@ -166,38 +167,22 @@ def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], lim
     rows = chosen[np.arange(chosen.shape[1]) < counts[:, None]]
     known, copied = len(rows), len(matched.copied)
     total = known + copied + 2
-    begin = target_start[rows]
-    lengths = np.ones(total, np.int64)
-    lengths[:known] = target_start[rows + 1] - begin
-    lengths[-2] = 2
-    start = starts(lengths)
-    at = np.arange(start[known]) + np.repeat(begin - start[:known], lengths[:known])
-    target = np.empty(start[-1], np.int32)
-    target[: start[known]] = grammar.target_symbols[at]
-    # A copied word that the target vocabulary has takes its number, so that numbers are strings.
-    names = model.target_ids
-    target[start[known] : -3] = [names.get(word, len(names) + i) for i, word in enumerate(matched.copied)]
-    target[-3:] = -1, -2, -1
-    symbols = target.copy()
-    own = target[: start[known]]
-    symbols[: start[known]] = np.where(own < 0, own, np.asarray(model.lm_words)[own])
-    # A copied `<s>` is an unknown word.
-    symbols[start[known] : -3] = [model.lm_ids.get(word, model.unknown) for word in matched.copied]
-    end = lm.end
-    symbols = np.append(symbols, np.int32(end))
-    target = np.append(target, np.int32(names["</s>"]))
-    start[-1] += 1
-
+    symbols_of = np.asarray(grammar.target_symbols)
+    start, target, symbols = model.targets(target_start, symbols_of, rows, matched.copied)
+    alone, end = symbols[start[known] :], lm.end
+    # X1 X2 of the glue rule, and X1 </s> of the one that ends a sentence
+    start = np.append(start, start[-1] + np.array([2, 4]))
+    target = np.append(target, [-1, -2, -1, model.target_ids["</s>"]]).astype(np.int32)
+    symbols = np.append(symbols, [-1, -2, -1, end]).astype(np.int32)
     scores = np.zeros((total, 4), np.float32)
     scores[:known] = np.asarray(grammar.scores)[rows]
     unknown = np.zeros(total, np.int8)
     unknown[known:-2] = 1
     isolated = np.zeros(total)
     isolated[:known] = np.asarray(model.isolated)[rows]
-    alone = symbols[start[known] : -4]
     isolated[known:-2] = lm.nodes["logprob"][alone]
     isolated[-1] = lm.nodes["logprob"][end]
     count = np.concatenate([counts, np.ones(copied, np.int64)])
     rules = Rules(starts(count)[:-1], count, np.zeros(total, RULE), symbols)
     _fill(lm.automaton, frozen(model.extends), weights, scores, isolated, unknown, start, rules)
-    return Weighted(rules, scores, target, unknown)
+    return Weighted(**vars(matched), rules=rules, scores=scores, target=target, unknown=unknown)

@@ -14,7 +14,7 @@ from replitune.hiero.trie import table_of
 from replitune.phrase.arrays import starts
 from replitune.phrase.encode import Encoded
 from replitune.phrase.lexical import lexical_table, weights_of
-from replitune.phrase.scores import GOOD_TURING_BELOW, good_turing_factors
+from replitune.phrase.scores import discounted, limited
 from replitune.phrase.symmetrise import Links
 
 BLOCK = 1 << 20
@@ -49,10 +49,7 @@ def make_grammar(
 
     order = np.lexsort((target_side, -scores[:, 3], -scores[:, 2], source_side))
     sizes = np.bincount(source_side, minlength=nodes)
-    if settings.max_options:
-        first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        order = order[np.arange(len(order)) - first < settings.max_options]
-        sizes = np.minimum(sizes, settings.max_options)
+    order, sizes = limited(order, sizes, settings.max_options)
     trie = table_of(*extracted.source, nodes)
     return Grammar(
         source.vocab,
@@ -64,14 +61,6 @@ def make_grammar(
         *_sides(extracted.target, target_side[order], TARGET_WORD),
         scores[order],
     )
-
-
-def discounted(count: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Counts of rules after Good-Turing discounting: (R,); the factor of a fractional count is
-    that of the next whole number, as in Moses."""
-    whole = np.ceil(count - 1e-5).astype(np.int64)
-    factors = np.append(good_turing_factors(whole), 1.0)
-    return count * factors[np.minimum(whole, GOOD_TURING_BELOW)]
 
 
 def _words(

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.hiero.context import DEEPEST, append_part, append_word
+from replitune.hiero.context import DEEPEST, append_row, append_words
 from replitune.leaf import leaf, with_room
 from replitune.phrase.lm import step
 from replitune.phrase.stacks import kth_largest, sort_down
@@ -82,10 +82,22 @@ HYPOTHESES, ARCS = 0, 1
 
 
 @leaf
+def _collect(promises, n, least, pops, promise):
+    """Put a promise behind the first `n`, which are cut down to the best `pops` when there is no room:
+    (number, the bound)."""
+    if n == len(promises):
+        least = kth_largest(promises, n, pops)
+        n = pops
+    if promise >= least:
+        promises[n] = promise
+        n += 1
+    return n, least
+
+
+@leaf
 def _scan(cubes, count, rules, rows, pops, least, promises):
     """Collect the promises of all combinations that are at least `least` or, when there are too
     many of them, at least a higher bound that `pops` of them still reach: (number, the bound)."""
-    room = len(promises)
     n = 0
     for c in range(count):
         cube = cubes[c]
@@ -98,12 +110,7 @@ def _scan(cubes, count, rules, rows, pops, least, promises):
             if ones == 0:
                 if base < least:
                     break
-                if n == room:
-                    least = kth_largest(promises, n, pops)
-                    n = pops
-                if base >= least:
-                    promises[n] = base
-                    n += 1
+                n, least = _collect(promises, n, least, pops, base)
                 continue
             if base + rows[one].score + best_two < least:
                 break
@@ -112,23 +119,13 @@ def _scan(cubes, count, rules, rows, pops, least, promises):
                 if value + best_two < least:
                     break
                 if twos == 0:
-                    if n == room:
-                        least = kth_largest(promises, n, pops)
-                        n = pops
-                    if value >= least:
-                        promises[n] = value
-                        n += 1
+                    n, least = _collect(promises, n, least, pops, value)
                     continue
                 for b in range(two, two + twos):
                     promise = value + rows[b].score
                     if promise < least:
                         break
-                    if n == room:
-                        least = kth_largest(promises, n, pops)
-                        n = pops
-                    if promise >= least:
-                        promises[n] = promise
-                        n += 1
+                    n, least = _collect(promises, n, least, pops, promise)
     return n, least
 
 
@@ -151,19 +148,6 @@ def _least_promise(cubes, count, rules, rows, pops, spread, promises):
         if promises[i] > least:
             equal -= 1
     return least, equal, best
-
-
-@leaf
-def _read_words(automaton, extends, symbols, j, end, left, full, state):
-    """Append words to a stretch up to the next gap: (log probability, left, full, state, there)."""
-    total = 0.0
-    while j < end and symbols[j] >= 0:
-        logprob, left, full, state = append_word(
-            automaton, extends, left, full, state, np.int64(symbols[j])
-        )
-        total += logprob
-        j += 1
-    return total, left, full, state, j
 
 
 @leaf
@@ -211,23 +195,13 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
         for r in range(cube.begin, cube.stop):
             rule = table[r]
             base = rule.estimate
+            before = np.int64(rule.left), np.int64(rule.full), np.int64(rule.state)
             if cube.ones == 0:
                 if base < least or (base == least and equal == 0):
                     break
                 equal -= base == least
                 score = rule.score + lm * rule.prefix
-                _enter(
-                    space,
-                    score,
-                    np.int64(rule.left),
-                    np.int64(rule.full),
-                    np.int64(rule.state),
-                    r,
-                    -1,
-                    -1,
-                    arcs,
-                    keep,
-                )
+                _enter(space, score, *before, r, -1, -1, arcs, keep)
                 continue
             # In the order of the target side, so that what stands before the second gap is
             # scored once for all hypotheses in it.
@@ -243,18 +217,8 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                     value += rows[a if swapped else two].score
                 if value < least or (value == least and equal == 0):
                     break
-                add, left, full, state = append_part(
-                    automaton,
-                    extends,
-                    path,
-                    np.int64(rule.left),
-                    np.int64(rule.full),
-                    np.int64(rule.state),
-                    np.int64(rows[a].left >> 1),
-                    np.int64(rows[a].left & 1),
-                    np.int64(rows[a].state),
-                )
-                words, left, full, state, at = _read_words(
+                add, left, full, state = append_row(automaton, extends, path, *before, rows[a])
+                words, left, full, state, at = append_words(
                     automaton, extends, symbols, rule.middle + 1, rule.end, left, full, state
                 )
                 score = rule.score + rows[a].score + lm * (rule.prefix + add + words)
@@ -268,18 +232,10 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                     if promise < least or (promise == least and equal == 0):
                         break
                     equal -= promise == least
-                    add, left_b, full_b, state_b = append_part(
-                        automaton,
-                        extends,
-                        path,
-                        left,
-                        full,
-                        state,
-                        np.int64(rows[b].left >> 1),
-                        np.int64(rows[b].left & 1),
-                        np.int64(rows[b].state),
+                    add, left_b, full_b, state_b = append_row(
+                        automaton, extends, path, left, full, state, rows[b]
                     )
-                    words, left_b, full_b, state_b, _ = _read_words(
+                    words, left_b, full_b, state_b, _ = append_words(
                         automaton, extends, symbols, at + 1, rule.end, left_b, full_b, state_b
                     )
                     total = score + rows[b].score + lm * (add + words)
@@ -314,9 +270,10 @@ def _search_cell(count, rules, rows, base, automaton, extends, terms, pops, spre
 
 
 @leaf
-def _set_cube(cube, rules, begin, stop, rows, first, one, two):
+def _set_cube(cube, rules, begin, stop, rows, first, gaps):
     """The cube of some rules and the cells in their gaps (-1: no gap), whose hypotheses are
     rows[first[cell]:first[cell + 1]]."""
+    one, two = gaps
     cube.begin, cube.stop = begin, stop
     top = rules[begin].estimate
     cube.one = cube.ones = cube.two = cube.twos = 0
@@ -367,22 +324,29 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
     arcs = np.empty(pops * 16 if keep else 1, ARC)
     spread = np.inf
     number = np.full((words + 1, longest + 1), -1, np.int64)
-    for c in range(n_cells):
+    for c in range(n_cells + words + 1):
         count = 0
-        for w in range(cells[c].ways, cells[c + 1].ways):
-            side = ways[w].side
-            begin = rules.first[side]
-            _set_cube(
-                space.cubes[count],
-                table,
-                begin,
-                begin + rules.counts[side],
-                rows,
-                first,
-                ways[w].one,
-                ways[w].two,
-            )
-            count += 1
+        if c == n_cells:
+            spread = np.inf
+            rows = with_room(rows, first[c], 1)
+            empty = rows[first[c]]
+            empty.score, empty.left, empty.state = 0.0, 2 * automaton.root + 1, terms.begin
+            empty.rule = empty.one = empty.two = empty.arcs = -1
+            first[c + 1] = first[c] + 1
+            continue
+        if c < n_cells:
+            for w in range(cells[c].ways, cells[c + 1].ways):
+                begin, rules_of = rules.first[ways[w].side], rules.counts[ways[w].side]
+                gaps = ways[w].one, ways[w].two
+                _set_cube(space.cubes[count], table, begin, begin + rules_of, rows, first, gaps)
+                count += 1
+            number[cells[c].end, cells[c].end - cells[c].begin] = c
+        else:
+            for length in range(1, min(c - n_cells, longest) + 1):
+                if number[c - n_cells, length] >= 0:
+                    gaps = c - length, number[c - n_cells, length]
+                    _set_cube(space.cubes[count], table, glue, glue + 1, rows, first, gaps)
+                    count += 1
         rows = with_room(rows, first[c], pops)
         if keep:
             arcs = with_room(arcs, space.counts[ARCS], pops)
@@ -390,47 +354,6 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
             count, rules, rows, first[c], automaton, extends, terms, pops, 1.1 * spread, space, arcs, keep
         )
         first[c + 1] = first[c] + made
-        number[cells[c].end, cells[c].end - cells[c].begin] = c
-    at = first[n_cells]
-    rows = with_room(rows, at, 1)
-    rows[at].score, rows[at].left, rows[at].state = 0.0, 2 * automaton.root + 1, terms.begin
-    rows[at].rule = rows[at].one = rows[at].two = rows[at].arcs = -1
-    first[n_cells + 1] = at + 1
-    spread = np.inf
-    for j in range(1, words + 1):
-        position = n_cells + j
-        count = 0
-        for length in range(1, min(j, longest) + 1):
-            if number[j, length] >= 0:
-                _set_cube(
-                    space.cubes[count],
-                    table,
-                    glue,
-                    glue + 1,
-                    rows,
-                    first,
-                    position - length,
-                    number[j, length],
-                )
-                count += 1
-        rows = with_room(rows, first[position], pops)
-        if keep:
-            arcs = with_room(arcs, space.counts[ARCS], pops)
-        made, spread = _search_cell(
-            count,
-            rules,
-            rows,
-            first[position],
-            automaton,
-            extends,
-            terms,
-            pops,
-            1.1 * spread,
-            space,
-            arcs,
-            keep,
-        )
-        first[position + 1] = first[position] + made
     last = n_cells + words + 1
     rows = with_room(rows, first[last], pops)
     if keep:

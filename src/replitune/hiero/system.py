@@ -13,7 +13,6 @@ from replitune.hiero.decoder import Decoder
 from replitune.hiero.model import HieroModel
 from replitune.hiero.settings import HieroSearchSettings
 from replitune.phrase.system import TrainedSystem
-from replitune.tuning.forest import Forests
 
 
 class HieroSystem(TrainedSystem):
@@ -21,7 +20,6 @@ class HieroSystem(TrainedSystem):
 
     Model = HieroModel
     Decoder = Decoder
-    Graphs = Forests
 
     def match(self, lines: Sequence[str]) -> Matched:
         """The lines with the rules that apply to them, to be translated under several weights."""
@@ -37,11 +35,3 @@ class HieroSystem(TrainedSystem):
         """The derivation of each line's best translation."""
         derivations: list[Derivation] = self.decoder(weights).derivations(self.match(lines), threads)
         return derivations
-
-    def search_graphs(
-        self, lines: Sequence[str] | Matched, weights: NDArray[np.float64], density: float, threads: int = 1
-    ) -> tuple[Forests, list[str]]:
-        forests: tuple[Forests, list[str]] = self.decoder(weights).forests(
-            self.split(lines), density, threads
-        )
-        return forests

@@ -14,7 +14,7 @@ from typing import Any
 
 from replitune.errors import ReplituneError
 from replitune.hiero.extract import extract_rules
-from replitune.hiero.features import NAMES
+from replitune.hiero.features import HieroLayout
 from replitune.hiero.scores import make_grammar
 from replitune.hiero.settings import HieroSettings
 from replitune.phrase.align import Progress
@@ -28,8 +28,8 @@ def train_hiero_system(
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `replitune.phrase.train.train_system`."""
-    features = {name: scores for name, group, scores in NAMES if group in settings.features}
-    kind = ModelKind("hiero", features, partial(_train_grammar, settings))
+    layout = HieroLayout.from_groups(settings.features)
+    kind = ModelKind("hiero", layout, partial(_train_grammar, settings))
     return train_system(kind, source, target, settings, out, **inputs)
 
 

@@ -37,36 +37,31 @@ class Growing(NamedTuple):
 
 
 @leaf
-def _slot(key, slots):
+def _slot(keys, node, symbol):
+    """(key of a node with one more symbol, its place in the table or that where it belongs)."""
+    key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(((mixed >> np.uint64(32)) * np.uint64(slots)) >> np.uint64(32))
+    i = np.int64(((mixed >> np.uint64(32)) * np.uint64(len(keys))) >> np.uint64(32))
+    while keys[i] != np.uint64(0) and keys[i] != key:
+        i = i + 1 if i + 1 < len(keys) else np.int64(0)
+    return key, i
 
 
 @leaf
 def child(trie, node, symbol):
     """The node of a sequence with one more symbol, or -1."""
-    keys = trie.keys
-    key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
-    i = _slot(key, len(keys))
-    while keys[i] != np.uint64(0):
-        if keys[i] == key:
-            return np.int64(trie.children[i])
-        i = i + 1 if i + 1 < len(keys) else np.int64(0)
-    return np.int64(-1)
+    key, i = _slot(trie.keys, node, symbol)
+    return np.int64(trie.children[i]) if trie.keys[i] == key else np.int64(-1)
 
 
 @leaf
 def extend(growing, node, symbol):
     """As `child`, but the node is made where it is missing; there must be room."""
-    keys = growing.trie.keys
-    key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
-    i = _slot(key, len(keys))
-    while keys[i] != np.uint64(0):
-        if keys[i] == key:
-            return np.int64(growing.trie.children[i])
-        i = i + 1 if i + 1 < len(keys) else np.int64(0)
+    key, i = _slot(growing.trie.keys, node, symbol)
+    if growing.trie.keys[i] == key:
+        return np.int64(growing.trie.children[i])
     made = growing.size[0]
-    keys[i] = key
+    growing.trie.keys[i] = key
     growing.trie.children[i] = made
     growing.parent[made] = node
     growing.symbol[made] = symbol
@@ -77,14 +72,9 @@ def extend(growing, node, symbol):
 @njit(cache=True)
 def _fill(trie, parent, symbol, size):
     """Put nodes 1 ... size - 1 into an empty table."""
-    keys = trie.keys
     for node in range(1, size):
-        key = np.uint64(parent[node]) << np.uint64(32) | np.uint64(symbol[node])
-        key += np.uint64(1)
-        i = _slot(key, len(keys))
-        while keys[i] != np.uint64(0):
-            i = i + 1 if i + 1 < len(keys) else np.int64(0)
-        keys[i] = key
+        key, i = _slot(trie.keys, parent[node], symbol[node])
+        trie.keys[i] = key
         trie.children[i] = node
 
 

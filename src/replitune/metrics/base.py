@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from replitune.settings import about, check_arguments
 
+Array = NDArray[Any]
+"""Of numbers of any kind."""
 HigherIsBetter = Annotated[bool, about("Whether a higher score is a better one.")]
 
 

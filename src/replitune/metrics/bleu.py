@@ -12,7 +12,7 @@ from replitune.arithmetic import exp, log
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.length import ReferenceLength, reference_length
-from replitune.metrics.token_ids import BATCH, by_segment, encode, segment_numbers, tokenize_references
+from replitune.metrics.token_ids import batches, tokenize_references
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -99,8 +99,10 @@ class Bleu(Metric):
         """Tokenise R streams of N references and store their n-grams per segment."""
         from replitune.metrics.ngrams import prepare_references
 
-        tokens = self.tokenizer(list(by_segment(refs)), self.lowercase)
-        return prepare_references(tokenize_references(tokens, len(refs)), self.max_ngram_order)
+        return prepare_references(tokenize_references(self.words, refs), self.max_ngram_order)
+
+    def words(self, lines: Sequence[str]) -> list[list[str]]:
+        return self.tokenizer(lines, self.lowercase)
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: ReferenceNgrams
@@ -108,17 +110,13 @@ class Bleu(Metric):
         from replitune.metrics.ngrams import count_matches
 
         references, order = prepared.references, self.max_ngram_order
-        segments = segment_numbers(segments, len(references.lengths))
         out = np.zeros((len(hyps), len(self.statistic_names)), dtype=np.int32)
-        for start in range(0, len(hyps), BATCH):
-            batch = slice(start, start + BATCH)
-            tokens = self.tokenizer(hyps[batch], self.lowercase)
-            ids, starts = encode(tokens, references.vocabulary)
-            count_matches(ids, starts, segments[batch], *prepared.tries, order, out[batch, :order])
+        for batch, ids, starts, own in batches(self.words, hyps, segments, references):
+            count_matches(ids, starts, own, *prepared.tries, order, out[batch, :order])
             lengths = np.diff(starts)
             out[batch, order:-2] = np.maximum(lengths[:, None] - np.arange(order), 0)
             out[batch, -2] = lengths
-            out[batch, -1] = reference_length(lengths, references.lengths[segments[batch]], self.ref_length)
+            out[batch, -1] = reference_length(lengths, references.lengths[own], self.ref_length)
         return out
 
     def bounds(self) -> Iterable[tuple[str, str]]:

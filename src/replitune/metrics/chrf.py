@@ -137,18 +137,18 @@ class Chrf(Metric):
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         hyp, ref, match = self._columns(sums)
-        factor = self.beta**2
         if self.eps_smoothing:
             precision = np.divide(match, hyp, out=np.full_like(match, EPS), where=hyp > 0)
             recall = np.divide(match, ref, out=np.full_like(match, EPS), where=ref > 0)
-            below = factor * precision + recall
-            above = (1 + factor) * precision * recall
-            scores = np.divide(above, below, out=np.full_like(match, EPS), where=below > 0)
+            scores = self._f_scores(precision, recall, EPS)
             return 100 * scores.sum(axis=-1) / scores.shape[-1]
-        precision, recall = self._averages(hyp, ref, match)
+        return 100 * self._f_scores(*self._averages(hyp, ref, match), 0.0)
+
+    def _f_scores(self, precision: NDArray[Any], recall: NDArray[Any], undefined: float) -> NDArray[Any]:
+        factor = self.beta**2
         below = factor * precision + recall
         above = (1 + factor) * precision * recall
-        return 100 * np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+        return np.divide(above, below, out=np.full_like(below, undefined), where=below > 0)
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         hyp, ref, match = self._columns(sums)

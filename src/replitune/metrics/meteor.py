@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import power, product
 from replitune.errors import ReplituneError
-from replitune.metrics.base import Metric
+from replitune.metrics.base import Array, Metric
 from replitune.metrics.length import check_references
 from replitune.metrics.meteor_jar import (
     Workers,
@@ -33,8 +33,6 @@ from replitune.metrics.meteor_jar import (
     threads_allowed,
 )
 from replitune.settings import about, check_arguments
-
-Array = NDArray[Any]
 
 Language = Literal[
     "en",

@@ -7,13 +7,10 @@ per position. Symbols are code points or word ids, at least 0 and below 2^31.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from replitune.metrics.base import Array
 
 ROOT = 0
 ABSENT = -1

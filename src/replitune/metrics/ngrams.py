@@ -47,7 +47,7 @@ def prepare_references(references: TokenizedReferences, order: int) -> Reference
     np.cumsum(ngrams * 3 // 2 + 1, out=offsets[1:])
     keys = np.full(offsets[-1], -1, dtype=np.int64)
     counts = np.zeros(offsets[-1], dtype=np.int32)
-    _fill_tries(references.tokens, references.starts, references.nrefs, order, offsets, keys, counts)
+    _fill_tries(*references.arrays, order, offsets, keys, counts)
     return ReferenceNgrams(references, keys, counts, offsets)
 
 

@@ -24,19 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import exp, log
-from replitune.metrics.base import Metric
-from replitune.metrics.token_ids import (
-    BATCH,
-    TokenizedReferences,
-    by_segment,
-    encode,
-    segment_numbers,
-    tokenize_references,
-)
+from replitune.metrics.base import Array, Metric
+from replitune.metrics.token_ids import TokenizedReferences, batches, tokenize_references
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
-
-Array = NDArray[Any]
 
 BREVITY_STRENGTH = math.log(2) / math.log(1.5) ** 2
 ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -95,7 +86,7 @@ class Nist(Metric):
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
         from replitune.metrics.nist_kernel import all_ngrams, informations
 
-        references = tokenize_references(self.words(list(by_segment(refs))), len(refs))
+        references = tokenize_references(self.words, refs)
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
         return InformedReferences(references, keys, nodes, informations(keys, nodes, counts))
 
@@ -104,28 +95,16 @@ class Nist(Metric):
     ) -> NDArray[np.float64]:
         from replitune.metrics.nist_kernel import matched_information
 
-        segments = segment_numbers(segments, len(prepared.references.lengths))
-        references = prepared.references
-        order = self.order
+        references, order = prepared.references, self.order
+        informed = (prepared.keys, prepared.nodes, prepared.information)
         statistics = np.empty((len(hyps), 2 * order + 1))
-        for start in range(0, len(hyps), BATCH):
-            batch = slice(start, start + BATCH)
-            ids, starts = encode(self.words(hyps[batch]), references.vocabulary)
+        for batch, ids, starts, own in batches(self.words, hyps, segments, references):
             statistics[batch, :order] = matched_information(
-                ids,
-                starts,
-                segments[batch],
-                references.tokens,
-                references.starts,
-                references.nrefs,
-                order,
-                prepared.keys,
-                prepared.nodes,
-                prepared.information,
+                ids, starts, own, *references.arrays, order, *informed
             )
             shorter = np.arange(order)
             statistics[batch, order : 2 * order] = np.maximum(np.diff(starts)[:, None] - shorter, 0)
-        statistics[:, -1] = (references.lengths.sum(axis=1) / references.nrefs)[segments]
+        statistics[:, -1] = references.mean_lengths[segments]
         return statistics
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from replitune.metrics.base import Array
 from replitune.metrics.ngram_trie import ABSENT, ROOT, child, plant, table_size
-
-Array = NDArray[Any]
 
 
 @njit(cache=True)

@@ -21,14 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import MeanMetric
-from replitune.metrics.token_ids import (
-    BATCH,
-    TokenizedReferences,
-    by_segment,
-    encode,
-    segment_numbers,
-    tokenize_references,
-)
+from replitune.metrics.token_ids import TokenizedReferences, batches, tokenize_references
 from replitune.metrics.tokenizers import Tokenize, get_tokenizer
 from replitune.settings import about, check_arguments
 
@@ -65,28 +58,17 @@ class Ribes(MeanMetric):
         )
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
-        return tokenize_references(
-            self.tokenizer(list(by_segment(refs)), lowercase=self.lowercase), len(refs)
-        )
+        return tokenize_references(self.words, refs)
+
+    def words(self, lines: Sequence[str]) -> list[list[str]]:
+        return self.tokenizer(lines, self.lowercase)
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
         from replitune.metrics.ribes_kernel import best_ribes
 
-        segments = segment_numbers(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2))
-        for start in range(0, len(hyps), BATCH):
-            batch = slice(start, start + BATCH)
-            ids, starts = encode(self.tokenizer(hyps[batch], lowercase=self.lowercase), prepared.vocabulary)
-            statistics[batch] = best_ribes(
-                ids,
-                starts,
-                segments[batch],
-                prepared.tokens,
-                prepared.starts,
-                prepared.nrefs,
-                self.alpha,
-                self.beta,
-            )
+        for batch, ids, starts, own in batches(self.words, hyps, segments, prepared):
+            statistics[batch] = best_ribes(ids, starts, own, *prepared.arrays, self.alpha, self.beta)
         return statistics

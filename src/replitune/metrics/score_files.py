@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from replitune.errors import nearest
+from replitune.errors import did_you_mean
 from replitune.registry import Entry
-from replitune.settings import Path_, about
+from replitune.settings import about
 
 PLACES = ("{system}", "{replica}", "{number}")
 """In the name of a file that holds the scores of one output: baseline, run-001, 1."""
@@ -66,14 +66,12 @@ def output_file(file: str | Path, system: str, replica: str) -> Path:
     return Path(name)
 
 
-def check_scores(
-    entry: Entry, tests: Sequence[str], complain: Complain, path: Path_ = ("metrics",)
-) -> None:
+def check_scores(entry: Entry, tests: Sequence[str], complain: Complain) -> None:
     """Complain of a test set without scores of its own."""
     scores = scores_named(entry)
     if scores is None:
         return
-    what = "metric external"
+    path, what = ("metrics",), "metric external"
     if isinstance(scores, str):
         if len(tests) > 1 and TESTSET not in scores:
             complain(
@@ -86,12 +84,11 @@ def check_scores(
     known = [*tests, "dev"]
     for name in scores:
         if name not in known:
-            close = nearest(name, known)
             complain(
                 path,
                 f"{what}: unknown test set {name!r}",
                 expected=", ".join(known),
-                fix=f"did you mean `{close}`?" if close else None,
+                fix=did_you_mean(name, known),
             )
     for name in tests:
         if name not in scores:

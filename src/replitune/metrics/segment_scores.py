@@ -33,7 +33,7 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
     """Read and check a file of segment scores. `metric`: which, of a file with several."""
     rows = read_file(path, ColumnNames(), () if metric is None else (metric,))
     kept = _rows_of(rows, metric)
-    missing = [role for role in ("system", "segment") if role not in {*rows.columns, *rows.whole}]
+    missing = [role for role in ("system", "segment") if not rows.has(role)]
     if missing:
         raise ReplituneError(
             f"no column {', '.join(missing)}",
@@ -67,9 +67,9 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
 
 def _coded(rows: ScoreRows, role: str) -> Coded:
     """A column, or the value of all rows; a file without runs has one run of each system."""
-    if role in rows.columns:
-        return coded([rows.columns[role]])
-    return Coded(np.zeros(rows.rows, np.int32), [rows.whole.get(role, "1")])
+    if rows.has(role):
+        return coded([rows.column(role)])
+    return Coded(np.zeros(rows.rows, np.int32), ["1"])
 
 
 def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:

@@ -9,21 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.metrics.token_ids import (
-    BATCH,
-    TokenizedReferences,
-    by_segment,
-    encode,
-    segment_numbers,
-    tokenize_references,
-)
+from replitune.metrics.token_ids import TokenizedReferences, batches, tokenize_references
 from replitune.settings import about, check_arguments
 
 _BETWEEN = " \0 "
@@ -91,25 +83,17 @@ class Ter(Metric):
         return [self._tokenize(text).split() for text in texts]
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
-        lines = list(by_segment(refs))
-        blocks = (self.words(lines[k : k + BATCH]) for k in range(0, len(lines), BATCH))
-        return tokenize_references(list(chain.from_iterable(blocks)), len(refs))
+        return tokenize_references(self.words, refs)
 
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: TokenizedReferences
     ) -> NDArray[np.float64]:
         from replitune.metrics.ter_kernel import fewest_edits
 
-        segments = segment_numbers(segments, len(prepared.lengths))
         statistics = np.empty((len(hyps), 2), dtype=np.float64)
-        for start in range(0, len(hyps), BATCH):
-            batch = slice(start, start + BATCH)
-            ids, starts = encode(self.words(hyps[batch]), prepared.vocabulary)
-            statistics[batch, 0] = fewest_edits(
-                ids, starts, segments[batch], prepared.tokens, prepared.starts, prepared.nrefs
-            )
-        lengths = prepared.lengths
-        statistics[:, 1] = (lengths.sum(axis=1) / prepared.nrefs)[segments]
+        for batch, ids, starts, own in batches(self.words, hyps, segments, prepared):
+            statistics[batch, 0] = fewest_edits(ids, starts, own, *prepared.arrays)
+        statistics[:, 1] = prepared.mean_lengths[segments]
         return statistics
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:

@@ -20,13 +20,11 @@ the hypothesis against j of the reference, is at ``offset[i] + j``.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from replitune.metrics.base import Array
 
 BEAM_WIDTH = 25
 MAX_SHIFT_SIZE = 10

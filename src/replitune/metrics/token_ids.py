@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -33,6 +33,17 @@ class TokenizedReferences:
     nrefs: int
 
     @property
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+        """As kernels take them."""
+        return self.tokens, self.starts, self.nrefs
+
+    @property
+    def mean_lengths(self) -> NDArray[np.float64]:
+        """Words of the references of each segment (N,)."""
+        means: NDArray[np.float64] = self.lengths.sum(axis=1) / self.nrefs
+        return means
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """Words of each reference (N, R)."""
         return np.diff(self.starts).reshape(-1, self.nrefs)
@@ -53,11 +64,27 @@ def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64
     return segments
 
 
-def tokenize_references(lists: Sequence[list[str]], nrefs: int) -> TokenizedReferences:
-    """From the words of each line of :func:`by_segment`."""
-    words = dict.fromkeys(chain.from_iterable(lists))
-    vocabulary = {word: id for id, word in enumerate(words)}
-    return TokenizedReferences(vocabulary, *encode(lists, vocabulary), nrefs)
+Words = Callable[[Sequence[str]], list[list[str]]]
+"""The words of each of some lines."""
+
+
+def tokenize_references(words: Words, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
+    """R streams of N references as a metric splits them."""
+    lines = list(by_segment(refs))
+    lists = [own for k in range(0, len(lines), BATCH) for own in words(lines[k : k + BATCH])]
+    vocabulary = {word: id for id, word in enumerate(dict.fromkeys(chain.from_iterable(lists)))}
+    return TokenizedReferences(vocabulary, *encode(lists, vocabulary), len(refs))
+
+
+def batches(
+    words: Words, hyps: Sequence[str], segments: NDArray[np.int64], references: TokenizedReferences
+) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]]:
+    """Of a batch of hypotheses: which they are, the ids of their words and where each starts
+    (`encode`), and their segments."""
+    segments = segment_numbers(segments, len(references.lengths))
+    for start in range(0, len(hyps), BATCH):
+        batch = slice(start, start + BATCH)
+        yield batch, *encode(words(hyps[batch]), references.vocabulary), segments[batch]
 
 
 def encode(

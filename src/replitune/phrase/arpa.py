@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.phrase.arrays import load_array
 from replitune.phrase.encode import BEGIN, END, UNKNOWN
-from replitune.running.files import atomic_open, read_lines, read_text, split_lines, write_lines
+from replitune.running.files import atomic_open, read_lines, read_text, split_lines, write_json, write_lines
 
 IMPOSSIBLE = -99.0
 """log10 of "never", where a file says -inf."""
@@ -55,8 +55,7 @@ class NgramModel:
             np.save(folder / f"logprobs{n + 1}.npy", self.logprobs[n])
             np.save(folder / f"backoffs{n + 1}.npy", self.backoffs[n])
         write_lines(folder / "words.txt", self.words)
-        with atomic_open(folder / "lm.json") as handle:
-            handle.write(json.dumps({"format": 1, "order": self.order}) + "\n")
+        write_json(folder / "lm.json", {"format": 1, "order": self.order}, indent=None)
 
     @staticmethod
     def load(folder: str | Path) -> NgramModel:

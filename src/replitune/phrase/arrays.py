@@ -18,6 +18,13 @@ def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
+def stretches(begin: NDArray[Any], lengths: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Stretches of an array one after the other: (n + 1,) where each of them begins among these, and
+    the places of their elements in the array."""
+    start = starts(lengths)
+    return start, np.arange(start[-1]) + np.repeat(begin - start[:-1], lengths)
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """A plain read-only view, in memory or in a file: one array type, so that kernels are compiled
     once."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from replitune.corpus.testset import TestSet
-    from replitune.phrase.first import FirstDecoding
+    from replitune.phrase.dev_decoder import FirstDecoding
     from replitune.phrase.system import PhraseSystem
 
 BLOCK = 500
@@ -101,16 +101,14 @@ class Embedded(Backend):
         return source_of(dev)
 
     def train(self, job: TrainJob) -> None:
-        from replitune.corpus.subsets import subset, take
+        from replitune.corpus.subsets import pairs_of
         from replitune.running.files import read_lines
         from replitune.running.progress import say
 
         source, target = map(read_lines, needed(job.train, "source"))
         name = self.settings.subset
         if name != "all":
-            chosen = subset(name, len(source), job.seed)
-            print(f"subset {name}: {len(chosen)} of {len(source)} pairs")
-            source, target = take(source, chosen), take(target, chosen)
+            source, target = pairs_of(name, (source, target), job.seed)
         self.train_on(
             source,
             target,
@@ -153,14 +151,14 @@ class Embedded(Backend):
     def _first(
         self, job: ReplicaJob, start: NDArray[np.float64], inputs: Mapping[str, Any], density: float | None
     ) -> FirstDecoding | None:
-        from replitune.phrase.first import FirstDecoding
+        from replitune.phrase.dev_decoder import FirstDecoding
         from replitune.running.checkpoint import fingerprint
 
         if job.common is None:
             return None
         made_by = [self.name, self.version]
         wanted = [job.dev_sha256, job.metric, job.nbest, density, start.tolist()]
-        name = "lists" if density is None else "graphs"
+        name = "lists" if density is None else "forests"
         mark = fingerprint({"made by": made_by, "inputs": dict(inputs), "wanted": wanted})
         return FirstDecoding(job.common / f"first-{name}.npz", start, mark)
 

@@ -1,4 +1,4 @@
-"""Decoding lines of text: the best translation, n-best lists, search graphs.
+"""Decoding lines of text: the best translation, n-best lists, forests.
 
 Each sentence is searched alone, by one thread, so the output does not depend on their number.
 All kernels release the GIL.
@@ -7,22 +7,22 @@ All kernels release the GIL.
 from __future__ import annotations
 
 import math
-import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.phrase.arrays import starts
+from replitune.phrase.arrays import starts, stretches
 from replitune.phrase.cube import search
 from replitune.phrase.features import DISTORTION, LM, GroupedLayout
-from replitune.phrase.graph import SearchGraph, graph_of
+from replitune.phrase.graph import forest_of
 from replitune.phrase.kbest import best_words
 from replitune.phrase.kbest import nbest as nbest_of
 from replitune.phrase.model import PhraseModel
@@ -30,6 +30,7 @@ from replitune.phrase.options import Batch, prepare
 from replitune.phrase.search import MEMO, MEMO_BITS, Sentence, Terms
 from replitune.phrase.settings import SearchSettings
 from replitune.running.files import atomic_open
+from replitune.tuning.forest import Forest, Forests
 
 Result = TypeVar("Result")
 
@@ -65,9 +66,8 @@ class NBest:
         """The lists of all lines: of each (word_start, words, values of all known features, copied
         words), as `replitune.phrase.kbest` gives them."""
         sizes = [len(copied) for _, _, _, copied in lists]
-        width = sum(arity for _, _, arity in layout.known)
-        features = np.concatenate([np.zeros((0, width)), *(values for _, _, values, _ in lists)])
-        features = features[:, layout.columns]
+        values = [np.zeros((0, len(weights))), *(values[:, layout.columns] for _, _, values, _ in lists)]
+        features = np.concatenate(values)
         score = np.zeros(len(features))
         for column, weight in enumerate(weights):  # not @: BLAS may depend on the batch
             score += features[:, column] * weight
@@ -109,22 +109,114 @@ class NBest:
             handle.writelines(line + "\n" for line in self.lines())
 
 
-class Decoder:
-    """A model with weights and settings.
+class LineDecoder(ABC):
+    """A model with weights and settings: what the decoders of all embedded systems have in common."""
+
+    Settings: ClassVar[type[Any]]
+
+    def __init__(self, model: Any, weights: NDArray[np.float64], settings: Any = None) -> None:
+        """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
+        scores 0, and of equal hypotheses the first is kept."""
+        self.model = model
+        self.settings = settings or self.Settings()
+        self.weights = np.array(weights, np.float64)
+        self._full = model.layout.full(self.weights)
+        self._automaton = model.lm.automaton
+
+    @abstractmethod
+    def prepare(self, lines: Any) -> Any:
+        """The lines with what they are translated by, under the weights. Line i has the words start[i] :
+        start[i + 1] of all; the vocabulary of translations goes on with those that are `copied`."""
+
+    @abstractmethod
+    def _search(self, batch: Any, i: int, keep: bool) -> tuple[Any, ...]:
+        """What the search of line i leaves; with `keep` recombined hypotheses, too."""
+
+    @abstractmethod
+    def _best(self, batch: Any, found: tuple[Any, ...]) -> NDArray[np.int32]:
+        """The words of the best translation."""
+
+    @abstractmethod
+    def _list(self, batch: Any, found: tuple[Any, ...], words: int, size: int, distinct: bool) -> Any:
+        """The n-best list of a line of so many words, as `NBest.from_lists` takes it."""
+
+    @abstractmethod
+    def _forest(self, batch: Any, found: tuple[Any, ...], most: int) -> Forest:
+        """The forest of a line, with `most` edges."""
+
+    def decode(self, lines: Any, threads: int = 1) -> list[str]:
+        """The best translation of each line; that of a blank line is blank."""
+        batch = self.prepare(lines)
+        vocabulary = self._vocabulary(batch)
+
+        def best(found: tuple[Any, ...], words: int) -> str:
+            return " ".join([vocabulary[word] for word in self._best(batch, found).tolist()])
+
+        return self._each(batch, best, "", threads, keep=False)
+
+    def nbest(self, lines: Any, size: int, *, distinct: bool = False, threads: int = 1) -> NBest:
+        """The `size` best derivations of each line, or the best of each of `size` distinct
+        translations. A blank line has one hypothesis, blank, with all features 0."""
+        if size < 1:
+            raise ReplituneError("size of n-best lists", found=str(size), expected="1 or more")
+        batch = self.prepare(lines)
+        blank = np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, len(self._full))), np.zeros(1, int)
+
+        def list_of(found: tuple[Any, ...], words: int) -> Any:
+            return self._list(batch, found, words, size, distinct)
+
+        lists = self._each(batch, list_of, blank, threads)
+        return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(batch))
+
+    def forests(self, lines: Any, density: float, threads: int = 1) -> tuple[Forests, list[str]]:
+        """The forests of the lines, with `density` edges per source word, those of the best
+        derivations; the vocabulary of their words."""
+        batch = self.prepare(lines)
+        none = np.zeros((0, len(self.weights)))
+        blank = Forest(_NO_WORDS, _NO_WORDS, _NO_WORDS, np.zeros(1, np.int64), _NO_WORDS, none, 0)
+
+        def forest(found: tuple[Any, ...], words: int) -> Forest:
+            return self._forest(batch, found, math.ceil(density * words))
+
+        return Forests.pack(self._each(batch, forest, blank, threads)), self._vocabulary(batch)
+
+    def _vocabulary(self, batch: Any) -> list[str]:
+        return [*self.model.table.target_vocab, *batch.copied]
+
+    def _each(
+        self,
+        batch: Any,
+        work: Callable[[tuple[Any, ...], int], Result],
+        blank: Result,
+        threads: int,
+        *,
+        keep: bool = True,
+    ) -> list[Result]:
+        """`work` on what the search of each line leaves, and its number of words; `blank` of blank
+        ones."""
+
+        def of_line(i: int) -> Result:
+            words = int(batch.start[i + 1] - batch.start[i])
+            return work(self._search(batch, i, keep), words) if words else blank
+
+        if threads <= 1 or len(batch) <= 1:
+            return [of_line(i) for i in range(len(batch))]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(of_line, range(len(batch))))
+
+
+class Decoder(LineDecoder):
+    """The decoder of phrase-based systems.
 
     >>> # Decoder(PhraseModel.load("models/baseline"), weights).decode(["ein mann ."])
     """
 
+    Settings = SearchSettings
+
     def __init__(
         self, model: PhraseModel, weights: NDArray[np.float64], settings: SearchSettings | None = None
     ) -> None:
-        """`weights`: (K,) in the order of the model's layout; all zero is legal: then everything
-        scores 0, and of equal hypotheses the first is kept."""
-        self.model = model
-        self.settings = settings or SearchSettings()
-        self.weights = np.array(weights, np.float64)
-        self._full = model.layout.full(self.weights)
-        self._automaton = model.lm.automaton
+        super().__init__(model, weights, settings)
         self._terms = Terms(
             begin=model.lm.begin,
             end=model.lm.end,
@@ -136,108 +228,37 @@ class Decoder:
         )
 
     def prepare(self, lines: Sequence[str]) -> Batch:
-        """Options of the lines under the weights."""
         return prepare(self.model, lines, self._full, self.settings.options)
 
-    def decode(self, lines: Sequence[str], threads: int = 1) -> list[str]:
-        """The best translation of each line; that of a blank line is blank."""
-        batch = self.prepare(lines)
-        vocabulary = self._vocabulary(batch)
-        start, target = batch.options.word_start, batch.target_words
-
-        def best(i: int, memo: NDArray[np.void]) -> str:
-            if batch.start[i] == batch.start[i + 1]:
-                return ""
-            rows, first, _ = self._search(batch, i, memo, keep=False)
-            words = best_words(rows, first[-2], start, target)
-            return " ".join([vocabulary[word] for word in words.tolist()])
-
-        return self._map(best, len(batch), threads)
-
-    def nbest(self, lines: Sequence[str], size: int, *, distinct: bool = False, threads: int = 1) -> NBest:
-        """The `size` best derivations of each line, or the best of each of `size` distinct
-        translations. A blank line has one hypothesis, blank, with all features 0."""
-        if size < 1:
-            raise ReplituneError("size of n-best lists", found=str(size), expected="1 or more")
-        batch = self.prepare(lines)
-
-        def list_of(i: int, memo: NDArray[np.void]) -> Any:
-            if batch.start[i] == batch.start[i + 1]:
-                return np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, 14)), np.zeros(1, int)
-            rows, first, arcs = self._search(batch, i, memo, keep=True)
-            graph = rows, arcs, first[-2], batch.options, batch.target_words, batch.tables
-            return nbest_of(*graph, self._automaton, self._terms, size, distinct)
-
-        lists = self._map(list_of, len(batch), threads)
-        return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(batch))
-
-    def graphs(
-        self, lines: Sequence[str], threads: int = 1, density: float | None = None
-    ) -> list[SearchGraph]:
-        """The search graph of each line; with `density`, of it so many arcs per source word, those
-        on the best paths."""
-        batch = self.prepare(lines)
-        vocabulary = self._vocabulary(batch)
-        columns = self.model.layout.columns
-        word_start, target = batch.options.word_start, batch.target_words
-
-        def graph_of_line(i: int, memo: NDArray[np.void]) -> SearchGraph:
-            if batch.start[i] == batch.start[i + 1]:
-                none = np.zeros(0, np.int32)
-                features = np.zeros((0, len(columns)))
-                start = np.zeros(1, np.int64)
-                return SearchGraph(1, none, none, start, none, features, none, vocabulary)
-            rows, first, arcs = self._search(batch, i, memo, keep=True)
-            length = int(batch.start[i + 1] - batch.start[i])
-            nodes, arc_from, arc_to, chosen, features, copied = graph_of(
-                rows,
-                arcs,
-                first[-2],
-                batch.options,
-                batch.tables,
-                self._automaton,
-                self._terms.end,
-                -1 if density is None else math.ceil(density * length),
-            )
-            begin, end = word_start[chosen], word_start[chosen + 1]
-            arc_start = starts(end - begin)
-            at = np.arange(arc_start[-1]) + np.repeat(begin - arc_start[:-1], end - begin)
-            return SearchGraph(
-                nodes=int(nodes),
-                arc_from=arc_from,
-                arc_to=arc_to,
-                word_start=arc_start,
-                words=target[at],
-                features=features[:, columns],
-                copied=copied,
-                vocabulary=vocabulary,
-            )
-
-        return self._map(graph_of_line, len(batch), threads)
-
-    def _vocabulary(self, batch: Batch) -> list[str]:
-        return [*self.model.table.target_vocab, *batch.copied]
-
-    def _search(self, batch: Batch, i: int, memo: NDArray[np.void], keep: bool) -> Any:
+    def _search(self, batch: Batch, i: int, keep: bool) -> tuple[Any, ...]:
+        own = batch.memos
+        if not hasattr(own, "memo"):
+            own.memo = np.zeros(1 << MEMO_BITS, MEMO)
         spans = batch.spans[batch.start[i] : batch.start[i + 1]]
-        sentence = Sentence(spans, batch.options, self._automaton, self._terms, memo, keep)
-        return search(sentence, self.settings.stack, self.settings.pop_limit)
+        sentence = Sentence(spans, batch.options, self._automaton, self._terms, own.memo, keep)
+        rows, first, arcs = search(sentence, self.settings.stack, self.settings.pop_limit)
+        return rows, arcs, first[-2]
 
-    def _map(
-        self, work: Callable[[int, NDArray[np.void]], Result], count: int, threads: int
-    ) -> list[Result]:
-        """`work` on each sentence, with a memo of the thread's own."""
-        own = threading.local()
+    def _best(self, batch: Batch, found: tuple[Any, ...]) -> NDArray[np.int32]:
+        rows, _, final = found
+        words: NDArray[np.int32] = best_words(rows, final, batch.options.word_start, batch.target_words)
+        return words
 
-        def with_memo(i: int) -> Result:
-            if not hasattr(own, "memo"):
-                own.memo = np.zeros(1 << MEMO_BITS, MEMO)
-            return work(i, own.memo)
+    def _list(self, batch: Batch, found: tuple[Any, ...], words: int, size: int, distinct: bool) -> Any:
+        tables = batch.options, batch.target_words, batch.tables
+        return nbest_of(*found, *tables, self._automaton, self._terms, size, distinct)
 
-        if threads <= 1 or count <= 1:
-            return [with_memo(i) for i in range(count)]
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(with_memo, range(count)))
+    def _forest(self, batch: Batch, found: tuple[Any, ...], most: int) -> Forest:
+        nodes, head, one, chosen, features = forest_of(
+            *found, batch.options, batch.tables, self._automaton, self._terms.end, most
+        )
+        # What was translated before, and the option's words; the beginning has no symbols.
+        begin = batch.options.word_start[chosen[1:]]
+        start, at = stretches(begin, batch.options.word_start[chosen[1:] + 1] - begin)
+        symbols = np.insert(batch.target_words[at], start[:-1], -1)
+        start = np.concatenate([[0], start + np.arange(len(start))])
+        columns = self.model.layout.columns
+        return Forest(head, one, np.full_like(one, -1), start, symbols, features[:, columns], int(nodes))
 
 
 _NO_WORDS = np.zeros(0, np.int32)

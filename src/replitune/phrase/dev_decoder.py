@@ -2,35 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.phrase.decoder import NBest
-from replitune.phrase.first import Arrays, FirstDecoding
+from replitune.running.files import atomic_open
+from replitune.tuning.forest import Forests
 from replitune.tuning.hypothesis_statistics import KnownStatistics
-from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.loop import Decoded
 
+if TYPE_CHECKING:
+    from replitune.phrase.system import TrainedSystem
 
-class System(Protocol):
-    """The methods of a system that it calls; `lines` are the dev set's, in the system's own form."""
 
-    def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest: ...
+Arrays = Mapping[str, NDArray]
+SIZE = hashlib.sha256().digest_size
 
-    Graphs: type[SearchGraphs]
-    """The class of what `search_graphs` returns, with an argument for each of its arrays."""
 
-    def search_graphs(
-        self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
-    ) -> tuple[SearchGraphs, list[str]]:
-        """Those of all lines, and the vocabulary that their words are numbers in."""
+class FirstDecoding:
+    """The first decoding of a tuning run, under the start weights: the same for all replicas of a
+    system, so the first one to do it saves it for the others.
 
-    def joined(self, texts: list[str]) -> list[str]: ...
+    A file of arrays that are good for certain start weights (F,) and for what `mark` stands for:
+    model, dev set, settings. A damaged file, or one made for something else, is ignored and
+    replaced."""
+
+    def __init__(self, path: Path, start: NDArray[np.float64], mark: str) -> None:
+        self.path, self.start, self.mark = path, start, mark
+
+    def load(self, weights: NDArray[np.float64]) -> Arrays | None:
+        """The saved arrays, if they are for these weights."""
+        if not np.array_equal(weights, self.start):
+            return None
+        try:
+            data = self.path.read_bytes()
+        except OSError:
+            return None
+        if data[:SIZE] != self._digest(data[SIZE:]):
+            return None
+        with np.load(io.BytesIO(data[SIZE:]), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+
+    def save(self, weights: NDArray[np.float64], arrays: Arrays) -> None:
+        if not np.array_equal(weights, self.start):
+            return
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **arrays)
+        data = buffer.getvalue()
+        # Of two replicas at once, one may remove the other's temporary file: no harm.
+        with contextlib.suppress(FileNotFoundError), atomic_open(self.path, "wb") as handle:
+            handle.write(self._digest(data) + data)
+
+    def _digest(self, data: bytes) -> bytes:
+        return hashlib.sha256(self.mark.encode() + data).digest()
 
 
 class DevDecoder:
@@ -39,7 +71,7 @@ class DevDecoder:
 
     def __init__(
         self,
-        system: System,
+        system: TrainedSystem,
         source: Any,
         references: Sequence[Sequence[str]],
         metric: Metric,
@@ -73,7 +105,7 @@ class DevDecoder:
                 first.save(weights, {**arrays, "vocabulary": np.frombuffer(words, np.uint8)})
         if self.density is None:
             return Decoded(arrays["segments"], arrays["features"], arrays["statistics"])
-        graphs = self.system.Graphs(**arrays)
+        graphs = Forests(**arrays)
         best = graphs.envelope(weights, np.zeros(len(weights)))
         statistics = self._statistics(best.segments, best.word_start, best.words)
         return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
@@ -101,9 +133,7 @@ class DevDecoder:
 
     def _graphs(self, weights: NDArray[np.float64]) -> Arrays:
         assert self.density is not None
-        graphs, self._vocabulary = self.system.search_graphs(
-            self.source, weights, self.density, self.threads
-        )
+        graphs, self._vocabulary = self.system.forests(self.source, weights, self.density, self.threads)
         return vars(graphs)
 
     def _word_statistics(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,28 @@ from replitune.errors import ReplituneError
 from replitune.phrase.settings import GROUPS
 from replitune.tuning.layout import Layout
 
-NAMES: tuple[tuple[str, str, int], ...] = (
-    ("LexicalReordering0", "lexro", 6),
-    ("Distortion0", "distortion", 1),
-    ("LM0", "lm", 1),
-    ("WordPenalty0", "penalties", 1),
-    ("PhrasePenalty0", "penalties", 1),
-    ("TranslationModel0", "tm", 4),
-)
-"""(name in n-best lists and weights files, group in an experiment file, arity), in order."""
 
-WIDTH = sum(arity for _, _, arity in NAMES)
+class Feature(NamedTuple):
+    name: str
+    """In n-best lists and weights files."""
+    group: str
+    """In an experiment file."""
+    arity: int
+    start: float
+    """The weight, of each value, to start from."""
+
+
+FEATURES = (
+    Feature("LexicalReordering0", "lexro", 6, 0.1),
+    Feature("Distortion0", "distortion", 1, 0.15),
+    Feature("LM0", "lm", 1, 0.5),
+    Feature("WordPenalty0", "penalties", 1, -0.3),
+    Feature("PhrasePenalty0", "penalties", 1, 0.2),
+    Feature("TranslationModel0", "tm", 4, 0.2),
+)
+"""In the order of vectors."""
+
+WIDTH = sum(feature.arity for feature in FEATURES)
 
 # First column of each feature in a full vector of WIDTH values.
 LEXRO, DISTORTION, LM, WORD_PENALTY, PHRASE_PENALTY, TM = 0, 6, 7, 8, 9, 10
@@ -34,16 +45,6 @@ UNKNOWN_WORD = -100.0
 It is no feature: it is not tuned and not part of a hypothesis' printed score.
 """
 
-SENSIBLE: Mapping[str, Sequence[float]] = {
-    "LexicalReordering0": [0.1] * 6,
-    "Distortion0": [0.15],
-    "LM0": [0.5],
-    "WordPenalty0": [-0.3],
-    "PhrasePenalty0": [0.2],
-    "TranslationModel0": [0.2] * 4,
-}
-"""Weights to start from."""
-
 
 @dataclass(frozen=True)
 class GroupedLayout(Layout):
@@ -52,28 +53,25 @@ class GroupedLayout(Layout):
 
     groups: tuple[str, ...]
 
-    known: ClassVar[tuple[tuple[str, str, int], ...]]
-    """(name, group, arity) of each feature that a model can have, in order."""
-    start: ClassVar[Mapping[str, Sequence[float]]]
-    """Weights to start from."""
+    known: ClassVar[tuple[Feature, ...]]
+    """What a model can have, in order."""
     all_groups: ClassVar[tuple[str, ...]]
 
     @classmethod
     def group_of(cls, feature: str) -> str:
-        return {name: group for name, group, _ in cls.known}[feature]
+        return {known.name: known.group for known in cls.known}[feature]
 
     @classmethod
     def from_groups(cls, groups: Sequence[str] | None = None) -> Self:
         """The features of some groups, or of all."""
         groups = cls.all_groups if groups is None else groups
-        kept = [(name, arity) for name, group, arity in cls.known if group in groups]
-        names, arities = zip(*kept, strict=True)
-        return cls(names, arities, tuple(groups))
+        kept = [known for known in cls.known if known.group in groups]
+        return cls(tuple(f.name for f in kept), tuple(f.arity for f in kept), tuple(groups))
 
     @property
     def columns(self) -> NDArray[np.int64]:
         """(K,) the columns in use, out of a full vector."""
-        kept = [group in self.groups for _, group, arity in self.known for _ in range(arity)]
+        kept = [known.group in self.groups for known in self.known for _ in range(known.arity)]
         return np.flatnonzero(np.array(kept))
 
     def full(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,19 +83,18 @@ class GroupedLayout(Layout):
                 found=f"{weights.tolist()}",
                 expected=f"{self.dimension} finite numbers, for {self}",
             )
-        out = np.zeros(sum(arity for _, _, arity in self.known))
+        out = np.zeros(sum(known.arity for known in self.known))
         out[self.columns] = weights
         return out
 
     def sensible(self) -> NDArray[np.float64]:
         """Weights to start from, as a vector (K,)."""
-        return self.to_vector({name: self.start[name] for name in self.names})
+        return np.array([known.start for known in self.known for _ in range(known.arity)])[self.columns]
 
 
 @dataclass(frozen=True)
 class PhraseLayout(GroupedLayout):
     """Which of the 14 features a system has."""
 
-    known = NAMES
-    start = SENSIBLE
+    known = FEATURES
     all_groups = GROUPS

@@ -6,40 +6,29 @@ import numpy as np
 from numba import njit
 
 from replitune.leaf import leaf
-from replitune.phrase.features import DISTORTION, LEXRO, LM, PHRASE_PENALTY, TM, WIDTH, WORD_PENALTY
+from replitune.phrase.features import LM, WIDTH
+from replitune.phrase.graph import add_phrase
 from replitune.phrase.lm import step
 from replitune.phrase.paths import NO_MORE, NO_ROOM, WAY, begin_paths, next_path, paths_with_room
-from replitune.phrase.search import orientation
 
 
 @leaf
-def path_features(path, length, options, tables, automaton, terms, out, row):
-    """Add the feature values of a derivation to out[row] (14,); returns its number of copied words.
+def path_features(path, length, options, tables, automaton, terms, out):
+    """Add the feature values of a derivation to `out` (14,); returns its number of copied words.
 
     path: (>= length,) WAY from the last phrase to the first; tables: (scores, reordering, unknown)
     of the options.
     """
-    scores, reordering, unknown = tables
     state = terms.begin
     last_start, last_end, last_option = -1, -1, -1
     copied = 0
     for i in range(length - 1, -1, -1):
-        option, start = path[i].option, path[i].start
-        turn = orientation(last_start, last_end, start, path[i].end)
-        out[row, LEXRO + turn] += reordering[option, turn]
-        if last_option >= 0:
-            out[row, LEXRO + 3 + turn] += reordering[last_option, 3 + turn]
-        out[row, DISTORTION] -= abs(start - (last_end + 1))
-        for j in range(options.word_start[option], options.word_start[option + 1]):
-            logprob, state = step(automaton, state, options.words[j])
-            out[row, LM] += logprob
-            out[row, WORD_PENALTY] -= 1.0
-        out[row, PHRASE_PENALTY] += 1.0
-        for j in range(4):
-            out[row, TM + j] += scores[option, j]
-        copied += unknown[option]
-        last_start, last_end, last_option = start, path[i].end, option
-    out[row, LM] += step(automaton, state, terms.end)[0]
+        option, start, end = path[i].option, path[i].start, path[i].end
+        last = last_start, last_end, last_option
+        state = add_phrase(out, *last, state, option, start, end, options, tables, automaton)
+        copied += tables[2][option]
+        last_start, last_end, last_option = start, end, option
+    out[LM] += step(automaton, state, terms.end)[0]
     return copied
 
 
@@ -100,7 +89,7 @@ def nbest(rows, arcs, final, options, target_words, tables, automaton, terms, si
         if stop > len(words):
             words = np.concatenate((words, np.empty(stop, np.int32)))
         _spell(option_start, target_words, phrases, length, words, at)
-        copied[count] = path_features(phrases, length, options, tables, automaton, terms, features, count)
+        copied[count] = path_features(phrases, length, options, tables, automaton, terms, features[count])
         count += 1
         word_start[count] = stop
     return word_start[: count + 1], words[: word_start[count]], features[:count], copied[:count]

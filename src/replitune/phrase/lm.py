@@ -28,7 +28,7 @@ from replitune.errors import ReplituneError
 from replitune.leaf import leaf
 from replitune.phrase.arpa import UNKNOWN_LOGPROB, NgramModel
 from replitune.phrase.arrays import frozen, load_array, save_array
-from replitune.running.files import atomic_open, read_lines, read_text, write_lines
+from replitune.running.files import read_lines, read_text, write_json, write_lines
 
 NODE = np.dtype(
     [("key", "u8"), ("words", "u8"), ("logprob", "f4"), ("backoff", "f4"), ("next", "i4"), ("link", "i4")]
@@ -97,16 +97,6 @@ def step(automaton, state, word):
         total += np.float64(nodes[state].backoff)
         state = np.int64(nodes[state].link)
     return total + np.float64(nodes[word].logprob), np.int64(nodes[word].next)
-
-
-@leaf
-def score_words(automaton, state, words, begin, end):
-    """(log probability of words[begin:end] after `state`, the state after them)."""
-    total = 0.0
-    for j in range(begin, end):
-        logprob, state = step(automaton, state, words[j])
-        total += logprob
-    return total, state
 
 
 @njit(cache=True)
@@ -285,9 +275,7 @@ class LanguageModel:
         save_array(folder / "lm.tags.npy", self.tags)
         save_array(folder / "lm.high.npy", self.high)
         write_lines(folder / "lm.words.txt", self.words)
-        with atomic_open(folder / "lm.json") as handle:
-            json.dump({"format": 1, "order": self.order, "rise": self.rise}, handle)
-            handle.write("\n")
+        write_json(folder / "lm.json", {"format": 1, "order": self.order, "rise": self.rise}, indent=None)
 
     @classmethod
     def load(cls, folder: str | Path) -> LanguageModel:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from replitune.phrase.arrays import frozen
 from replitune.phrase.features import PhraseLayout
-from replitune.phrase.lm import LanguageModel, score_words
+from replitune.phrase.lm import LanguageModel, step
 from replitune.phrase.saved import SavedModel
 from replitune.phrase.table import PhraseTable
 
@@ -37,11 +37,18 @@ def _index_phrases(source_start, source_words, index):
 
 
 @njit(cache=True)
-def _score_isolated(automaton, target_start, words, isolated):
-    for option in range(len(target_start) - 1):
-        isolated[option] = score_words(
-            automaton, automaton.root, words, target_start[option], target_start[option + 1]
-        )[0]
+def score_isolated(automaton, start, symbols, lm_words, isolated):
+    """The LM score of each stretch of target words; behind a gap (a symbol below 0) without context."""
+    for k in range(len(start) - 1):
+        total = 0.0
+        state = np.int64(automaton.root)
+        for j in range(start[k], start[k + 1]):
+            if symbols[j] < 0:
+                state = np.int64(automaton.root)
+            else:
+                logprob, state = step(automaton, state, lm_words[symbols[j]])
+                total += logprob
+        isolated[k] = total
 
 
 @dataclass(frozen=True)
@@ -68,8 +75,8 @@ class PhraseModel(SavedModel[PhraseTable]):
         index = np.full(2 * phrases + 8, -1, np.int32)
         _index_phrases(frozen(table.source_start), frozen(table.source_words), index)
         isolated = np.zeros(len(table.target_start) - 1, np.float32)
-        words = lm_words[np.asarray(table.target_words)]
-        _score_isolated(lm.automaton, frozen(table.target_start), words, isolated)
+        target = frozen(table.target_start), frozen(table.target_words)
+        score_isolated(lm.automaton, *target, lm_words, isolated)
         return {"index": index, "isolated": isolated}
 
     @cached_property

@@ -6,8 +6,9 @@ weighted once, and a sentence holds only the number of the phrase on each of its
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -233,6 +234,7 @@ class Batch:
     target_words: of all options, ids in the target vocabulary, from its size on `copied`
     unknown: (O,) 1 for a copied word
     copied: unknown source words
+    memos: of each thread
     """
 
     start: NDArray[np.int64]
@@ -243,6 +245,7 @@ class Batch:
     target_words: NDArray[np.int32]
     unknown: NDArray[np.int8]
     copied: list[str]
+    memos: threading.local = field(default_factory=threading.local)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -307,21 +310,8 @@ def _batch(
     table, lm = model.table, model.lm
     known, total = len(rows), len(rows) + len(copied)
     count = np.concatenate([counts, np.ones(len(copied), np.int64)])
-    lengths = np.ones(total, np.int64)
-    begin = np.asarray(table.target_start)[rows]
-    lengths[:known] = np.asarray(table.target_start)[rows + 1] - begin
-    word_start = starts(lengths)
-    at = np.arange(word_start[known]) + np.repeat(begin - word_start[:known], lengths[:known])
-    target = np.empty(word_start[-1], np.int32)
-    target[: word_start[known]] = np.asarray(table.target_words)[at]
-    # A copied word that the target vocabulary has takes its number, so that numbers are strings.
-    names = model.target_ids
-    target[word_start[known] :] = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
-    lm_words = np.empty(len(target), np.int32)
-    lm_words[: word_start[known]] = np.asarray(model.lm_words)[target[: word_start[known]]]
-    # A copied `<s>` is an unknown word.
-    lm_words[word_start[known] :] = [model.lm_ids.get(word, model.unknown) for word in copied]
-
+    target_start, target_words = np.asarray(table.target_start), np.asarray(table.target_words)
+    word_start, target, lm_words = model.targets(target_start, target_words, rows, copied)
     scores = np.zeros((total, 4), np.float32)
     scores[:known] = np.asarray(table.scores)[rows]
     reordering = np.zeros((total, 6), np.float32)

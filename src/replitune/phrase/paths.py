@@ -153,6 +153,16 @@ def _sift(heap, begin, size, at, ways):
 
 
 @leaf
+def _set_way(way, found):
+    """Of a hypothesis, or of another one that was recombined with it."""
+    way.score = found.score
+    way.back = found.back
+    way.option = found.option
+    way.start = found.start
+    way.end = found.end
+
+
+@leaf
 def _visit(state, rows, arcs, node):
     """Collect the ways into a node; the root has one path and no ways."""
     ways, heap, counts = state.ways, state.heap, state.counts
@@ -170,21 +180,11 @@ def _visit(state, rows, arcs, node):
         state.last[node] = counts[MADE]
         counts[MADE] += 1
         return
-    way = ways[begin]
-    way.score = rows[node].score
-    way.back = rows[node].back
-    way.option = rows[node].option
-    way.start = rows[node].start
-    way.end = rows[node].end
+    _set_way(ways[begin], rows[node])
     count = 1
     arc = np.int64(rows[node].arcs)
     while arc >= 0:
-        way = ways[begin + count]
-        way.score = arcs[arc].score
-        way.back = arcs[arc].back
-        way.option = arcs[arc].option
-        way.start = arcs[arc].start
-        way.end = arcs[arc].end
+        _set_way(ways[begin + count], arcs[arc])
         count += 1
         arc = np.int64(arcs[arc].next)
     for i in range(begin, begin + count):

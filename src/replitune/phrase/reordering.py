@@ -55,21 +55,14 @@ def _orientations(source_start, target_start, links, occurrences, backward, forw
         rows = max(rows, target_start[i + 1] - target_start[i] + 2)
         columns = max(columns, source_start[i + 1] - source_start[i] + 2)
     # all with a border of one: index 0 is before the first word, n + 1 behind the last
-    linked = np.zeros((rows, columns), np.bool_)
-    # at (t, s): a phrase pair that ends at target t and at source s ends / begins; one that
-    # begins at target t and at source s begins / ends
-    end_end = np.zeros((rows, columns), np.bool_)
-    end_begin = np.zeros((rows, columns), np.bool_)
-    begin_begin = np.zeros((rows, columns), np.bool_)
-    begin_end = np.zeros((rows, columns), np.bool_)
+    # at (t, s) whether words are linked; whether a phrase pair ends at target t and at source s ends /
+    # begins; whether one begins at target t and at source s begins / ends
+    marks = np.zeros((5, rows, columns), np.bool_)
+    linked, end_end, end_begin, begin_begin, begin_end = marks[0], marks[1], marks[2], marks[3], marks[4]
     for i in range(len(source_start) - 1):
         n_target = target_start[i + 1] - target_start[i]
         n_source = source_start[i + 1] - source_start[i]
-        linked[: n_target + 2, : n_source + 2] = False
-        end_end[: n_target + 2, : n_source + 2] = False
-        end_begin[: n_target + 2, : n_source + 2] = False
-        begin_begin[: n_target + 2, : n_source + 2] = False
-        begin_end[: n_target + 2, : n_source + 2] = False
+        marks[:, : n_target + 2, : n_source + 2] = False
         linked[0, 0] = True
         linked[n_target + 1, n_source + 1] = True
         for k in range(link_start[i], link_start[i + 1]):

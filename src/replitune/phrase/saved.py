@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel
-from replitune.phrase.arrays import damaged_model, load_array, save_array
+from replitune.phrase.arrays import damaged_model, load_array, save_array, starts, stretches
 from replitune.phrase.encode import RESERVED
 from replitune.phrase.features import GroupedLayout
 from replitune.phrase.lm import LanguageModel
-from replitune.running.files import atomic_open, read_lines, read_text, write_lines
+from replitune.running.files import read_lines, read_text, write_json, write_lines
 
 DECODER = "decoder"
 """Folder inside a model's folder for what is computed from table and language model."""
@@ -57,8 +57,7 @@ class SavedTable:
             save_array(folder / f"{name}.npy", getattr(self, name))
         for name in ("source_vocab", "target_vocab"):
             write_lines(folder / f"{name}.txt", getattr(self, name))
-        with atomic_open(folder / self.file) as handle:
-            handle.write(json.dumps({"format": self.format, **self.sizes}, indent=1) + "\n")
+        write_json(folder / self.file, {"format": self.format, **self.sizes})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -137,6 +136,29 @@ class SavedModel(Generic[AnyTable]):
     @property
     def unknown(self) -> int:
         return self.lm.words.index("<unk>")
+
+    def targets(
+        self,
+        start: NDArray[np.int64],
+        symbols: NDArray[np.int32],
+        rows: NDArray[np.int64],
+        copied: list[str],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """Target sides `rows` of the table, and copied words behind them: (where each begins, words and
+        gaps, the same with the LM's ids)."""
+        lengths = start[rows + 1] - start[rows]
+        own = symbols[stretches(start[rows], lengths)[1]]
+        names = self.target_ids
+        # A copied word that the target vocabulary has takes its number, so that numbers are strings.
+        words = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
+        # A copied `<s>` is an unknown word.
+        lm_words = [self.lm_ids.get(word, self.unknown) for word in copied]
+        of_lm = np.where(own < 0, own, np.asarray(self.lm_words)[own])
+        return (
+            starts(np.append(lengths, np.ones(len(copied), np.int64))),
+            np.append(own, words).astype(np.int32),
+            np.append(of_lm, lm_words).astype(np.int32),
+        )
 
     @classmethod
     def _computed(cls) -> list[str]:

@@ -32,10 +32,22 @@ def good_turing_factors(count: NDArray[np.int64]) -> NDArray[np.float64]:
     return factors
 
 
-def discounted(count: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Counts of phrase pairs after Good-Turing discounting: (P,)."""
-    factors = np.append(good_turing_factors(count), 1.0)
-    return count * factors[np.minimum(count, GOOD_TURING_BELOW)]
+def discounted(count: NDArray[np.integer | np.floating]) -> NDArray[np.float64]:
+    """Counts after Good-Turing discounting; the factor of a fractional count is that of the next whole
+    number, as in Moses."""
+    whole = np.ceil(count - 1e-5).astype(np.int64)
+    factors = np.append(good_turing_factors(whole), 1.0)
+    return count * factors[np.minimum(whole, GOOD_TURING_BELOW)]
+
+
+def limited(
+    order: NDArray[np.int64], sizes: NDArray[np.int64], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of groups of `sizes` in this order, of each the first `most` (0: all); their sizes."""
+    if not most:
+        return order, sizes
+    begin = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return order[np.arange(len(order)) - begin < most], np.minimum(sizes, most)
 
 
 def phrase_table(
@@ -74,11 +86,7 @@ def phrase_table(
     rank[phrase_order] = np.arange(len(first))
 
     order = np.lexsort((pairs.target_phrase, -scores[:, 3], -scores[:, 2], np.repeat(rank, sizes)))
-    sizes = sizes[phrase_order]
-    if max_options:
-        begin = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        order = order[np.arange(len(order)) - begin < max_options]
-        sizes = np.minimum(sizes, max_options)
+    order, sizes = limited(order, sizes[phrase_order], max_options)
     target_words, target_length = _words(
         target, occurrences, occurrences.target_begin, occurrences.target_length, pairs.example[order]
     )

@@ -6,7 +6,6 @@ as in training, and pieces of target words are joined again.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from replitune.phrase.decoder import Decoder, NBest
 from replitune.phrase.features import GroupedLayout
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.segmentation import Splitters
-from replitune.tuning.lattice import Lattice, Lattices, SearchGraphs
+from replitune.tuning.forest import Forests
 
 
 class TrainedSystem:
@@ -26,7 +25,6 @@ class TrainedSystem:
 
     Model: ClassVar[Any]
     Decoder: ClassVar[Any]
-    Graphs: ClassVar[type[SearchGraphs]]
 
     def __init__(
         self, folder: str | Path, features: Sequence[str] | None = None, settings: Any = None
@@ -61,12 +59,14 @@ class TrainedSystem:
         best: NBest = self.decoder(weights).nbest(self.split(lines), size, distinct=True, threads=threads)
         return best
 
-    @abstractmethod
-    def search_graphs(
+    def forests(
         self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
-    ) -> tuple[SearchGraphs, list[str]]:
-        """The best arcs or edges of the search graphs of all lines, for a tuner; the vocabulary of
-        their words."""
+    ) -> tuple[Forests, list[str]]:
+        """The best edges of the search graphs of all lines, for a tuner; the vocabulary of their
+        words."""
+        forests: tuple[Forests, list[str]]
+        forests = self.decoder(weights).forests(self.split(lines), density, threads)
+        return forests
 
     def joined(self, texts: list[str]) -> list[str]:
         """Texts with the pieces of words joined."""
@@ -80,13 +80,3 @@ class PhraseSystem(TrainedSystem):
 
     Model = PhraseModel
     Decoder = Decoder
-    Graphs = Lattices
-
-    def search_graphs(
-        self, lines: Sequence[str], weights: NDArray[np.float64], density: float, threads: int = 1
-    ) -> tuple[Lattices, list[str]]:
-        graphs = self.decoder(weights).graphs(self.split(lines), threads, density)
-        lattices = [
-            Lattice(g.arc_from, g.arc_to, g.word_start, g.words, g.features, g.nodes - 1) for g in graphs
-        ]
-        return Lattices.pack(lattices), graphs[0].vocabulary

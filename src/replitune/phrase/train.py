@@ -7,7 +7,6 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,13 +19,13 @@ from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
 from replitune.phrase.encode import RESERVED, Encoded, encode, split_words
 from replitune.phrase.extract import count_pairs, extract
-from replitune.phrase.features import NAMES
+from replitune.phrase.features import GroupedLayout, PhraseLayout
 from replitune.phrase.kneser_ney import train_lm
 from replitune.phrase.scores import phrase_table
 from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
 from replitune.phrase.symmetrise import Links, symmetrise
-from replitune.running.files import atomic_open, new_folder, sha256_file, sha256_lines
+from replitune.running.files import new_folder, sha256_file, sha256_lines, write_json
 from replitune.settings import plain
 
 FORMAT = 1
@@ -48,8 +47,8 @@ def train_phrase_system(
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `train_system`."""
-    features = {name: scores for name, group, scores in NAMES if group in settings.features}
-    kind = ModelKind("phrase", features, partial(_train_table, settings))
+    layout = PhraseLayout.from_groups(settings.features)
+    kind = ModelKind("phrase", layout, partial(_train_table, settings))
     return train_system(kind, source, target, settings, out, **inputs)
 
 
@@ -58,8 +57,7 @@ class ModelKind:
     """How the models of one backend differ from others'."""
 
     backend: str
-    features: dict[str, int]
-    """Names and numbers of values."""
+    layout: GroupedLayout
     table: Callable[[Encoded, Encoded, Links, Path, Progress], dict[str, int]]
     """Writes what is learnt from the linked pairs into a folder; reports and counts it."""
 
@@ -286,11 +284,10 @@ def _write_summary(
         "format": FORMAT,
         "backend": kind.backend,
         "version": replitune.__version__,
-        "features": kind.features,
+        "features": dict(zip(kind.layout.names, kind.layout.arities, strict=True)),
         "settings": plain(settings),
         "counts": counts,
         "inputs": inputs,
         "files": {path.relative_to(folder).as_posix(): sha256_file(path) for path in files},
     }
-    with atomic_open(folder / "model.json") as handle:
-        handle.write(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_json(folder / "model.json", summary)

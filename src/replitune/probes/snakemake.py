@@ -49,6 +49,11 @@ def config_files(workflow: Any) -> list[Any]:
     return _ask(lambda: list(workflow.configfiles), [])
 
 
+def default_storage(workflow: Any) -> str | None:
+    """Where files are kept that no rule puts anywhere, if not in the working directory."""
+    return _ask(lambda: workflow.storage_settings.default_storage_provider, None)
+
+
 def is_main(workflow: Any) -> bool:
     """Whether no other workflow uses this one as a module."""
     return _ask(lambda: bool(workflow.modifier.is_main_snakefile()), True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.settings import settings_of
@@ -91,20 +91,19 @@ def choose(
     columns = {role: _known(name, header, role, file) for role, name in asked.items() if name}
     free = [name for name in header if name not in (*columns.values(), *each)]
     guessed: dict[str, str] = {}
-    for role, words in CALLED.items():
+    for role in CALLED:
         if role in columns or role == wide:
             continue
-        likely = [name for name in free if plain(name) in words.split()]
-        exact = [name for name in likely if plain(name) == role]
-        if len(likely) > 1 and len(exact) != 1:
+        likely = _likely(role, free)
+        if like := called_like(role, free):
+            guessed[role] = like
+        elif likely:
             raise ReplituneError(
                 f"several columns could be the {WORDS.get(role, role)}",
                 file=file,
                 found=", ".join(likely),
                 fix=f"say which: --columns {role}={likely[0]}",
             )
-        if likely:
-            guessed[role] = (exact or likely)[0]
     guesses = [
         f"{WORDS.get(role, role)} is `{name}`"
         for role, name in guessed.items()
@@ -143,9 +142,13 @@ def _together(guesses: Sequence[str]) -> tuple[str, ...]:
 
 def called_like(role: str, header: Sequence[str]) -> str | None:
     """The one column whose name fits the role."""
-    likely = [name for name in header if plain(name) in CALLED[role].split()]
+    likely = _likely(role, header)
     exact = [name for name in likely if plain(name) == role]
     return (exact or likely)[0] if len(likely) == 1 or len(exact) == 1 else None
+
+
+def _likely(role: str, header: Sequence[str]) -> list[str]:
+    return [name for name in header if plain(name) in CALLED[role].split()]
 
 
 def plain(name: str) -> str:
@@ -155,12 +158,11 @@ def plain(name: str) -> str:
 def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
     if name in header:
         return name
-    close = nearest(name, list(header))
     raise ReplituneError(
         f"no column is called {name!r}",
         file=file,
         found=", ".join(header),
-        fix=f"did you mean --columns {role}={close}?" if close else None,
+        fix=did_you_mean(name, header, f"--columns {role}={{}}"),
     )
 
 

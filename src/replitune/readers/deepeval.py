@@ -23,9 +23,7 @@ class DeepEval(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
-        cases = any(f'"{key}"' in text for key in CASES)
-        return text.lstrip()[:1] == "{" and cases and any(f'"{key}"' in text for key in SIGNS)
+        return any(beginning.has_keys("{", case, sign) for case in CASES for sign in SIGNS)
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

@@ -20,8 +20,7 @@ class EveryEvalEver(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
-        return text[:1] == "{" and all(f'"{key}"' in text for key in KEYS[1:4])
+        return beginning.has_keys("{", *KEYS[1:4])
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

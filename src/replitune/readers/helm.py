@@ -25,10 +25,7 @@ class Helm(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
-        return text.lstrip()[:1] == "[" and all(
-            f'"{key}"' in text for key in ("instance_id", "train_trial_index", "stats")
-        )
+        return beginning.has_keys("[", "instance_id", "train_trial_index", "stats")
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

@@ -44,9 +44,8 @@ class Inspect(Reader):
     def recognises(beginning: Beginning) -> bool:
         if beginning.data[:4] == b"PK\x03\x04":
             return beginning.path.suffix == ".eval" or b"_journal/" in beginning.data
-        text = beginning.text
-        if text.lstrip()[:1] == "{" and '"eval"' in text and '"run_id"' in text:
-            return '"task"' in text
+        if beginning.has_keys("{", "eval", "run_id"):
+            return '"task"' in beginning.text
         return _table(beginning) is not None
 
     @staticmethod
@@ -115,7 +114,7 @@ def _table_samples(path: Path, table: type[Tabular], names: ColumnNames) -> Iter
     model = names.system or called_like("system", header)
     task = names.testset or next((n for n in ("task_name", "task") if n in header), None)
     evaluations: dict[tuple[str, str], Numbering] = {}
-    for line, row in _rows(path, table):
+    for line, row in table.numbered(path):
         about = (str(row[model]) if model else "", str(row[task]) if task else "")
         number = evaluations.setdefault(about, Numbering())[str(row.get("eval_id"))]
         run = _whole(row["epoch"]) if number == "1" else f"{number}.{_whole(row['epoch'])}"
@@ -125,19 +124,6 @@ def _table_samples(path: Path, table: type[Tabular], names: ColumnNames) -> Iter
 def _whole(epoch: Any) -> str:
     value = number_of(epoch)
     return str(epoch) if value is None else str(int(value))
-
-
-def _rows(path: Path, table: type[Tabular]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if table is not Parquet:
-        yield from table.numbered(path)
-        return
-    from replitune.running.parquet import parquet_file
-
-    line = 0
-    for batch in parquet_file(path).iter_batches():
-        for row in batch.to_pylist():
-            line += 1
-            yield line, row
 
 
 def _log_samples(path: Path, beginning: Beginning) -> tuple[str, list[Sample]]:

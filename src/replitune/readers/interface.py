@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from replitune.errors import ReplituneError, nearest
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.readers.settings import ColumnNames
 from replitune.running.files import GZIP_MAGIC
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ENOUGH = 1 << 16
 """First bytes of a file, by which its format is recognised."""
@@ -57,6 +57,10 @@ class Beginning:
         """Without a byte order mark; what is no UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
 
+    def has_keys(self, first: str, *keys: str) -> bool:
+        """Whether it is JSON that begins with `first`, and names these keys."""
+        return self.text.lstrip()[:1] == first and all(f'"{key}"' in self.text for key in keys)
+
     @cached_property
     def lines(self) -> list[str]:
         """Complete lines that are not blank; if the file is one long line, its beginning."""
@@ -91,6 +95,16 @@ class ScoreRows:
     def rows(self) -> int:
         return len(self.columns["score"])
 
+    def has(self, role: str) -> bool:
+        return role in self.columns or role in self.whole
+
+    def column(self, role: str) -> pa.ChunkedArray:
+        """A column that it has, or what holds for all rows as one."""
+        if role in self.columns:
+            return self.columns[role]
+        same = pa.DictionaryArray.from_arrays(np.zeros(self.rows, np.int32), [self.whole[role]])
+        return pa.chunked_array([same])
+
     def ids(self, role: str) -> list[str]:
         """The distinct ids of a role."""
         column = self.columns.get(role)
@@ -102,8 +116,6 @@ class ScoreRows:
 
     def only(self, role: str, name: str) -> ScoreRows:
         """The rows of one id."""
-        import pyarrow.compute as pc
-
         if self.whole.get(role) == name:
             return self
         column = self.columns.get(role)
@@ -112,12 +124,11 @@ class ScoreRows:
         )
         if not len(kept):
             known = self.ids(role)
-            close = nearest(name, known)
             raise ReplituneError(
                 f"no {role} is called {name!r}",
                 file=self.name,
                 found=brief(known),
-                fix=f"did you mean {close}?" if close else None,
+                fix=did_you_mean(name, known, "{}"),
             )
         return replace(
             self,

@@ -20,9 +20,6 @@ from replitune.readers.json_lines import JsonLines
 from replitune.readers.records import Records, of_kind
 from replitune.readers.settings import ColumnNames
 
-SIGNS = ('"doc_id"', '"filtered_resps"', '"resps"')
-"""Keys that each line has."""
-
 NO_METRICS = {
     "doc_id",
     "doc",
@@ -44,9 +41,8 @@ class LmEval(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
         # a line may be longer than what was looked at
-        return text[:1] == "{" and '"doc_id"' in text and any(s in text for s in SIGNS[1:])
+        return any(beginning.has_keys("{", "doc_id", key) for key in ("filtered_resps", "resps"))
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

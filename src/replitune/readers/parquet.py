@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,12 @@ class Parquet(Tabular):
 
     @staticmethod
     def numbered(path: Path) -> Iterator[Numbered]:
-        return iter(())
+        batches = (batch.to_pylist() for batch in parquet_file(path).iter_batches())
+        yield from enumerate(chain.from_iterable(batches), start=1)
+
+    @classmethod
+    def explain(cls, path: Path, choice: Choice) -> None:
+        """Columns have types: no cell can be of another."""
 
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:

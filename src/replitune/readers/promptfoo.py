@@ -26,12 +26,7 @@ class Promptfoo(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
-        return (
-            text.lstrip()[:1] == "{"
-            and '"results"' in text
-            and ('"evalId"' in text or '"promptIdx"' in text)
-        )
+        return any(beginning.has_keys("{", "results", key) for key in ("evalId", "promptIdx"))
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
@@ -44,16 +39,16 @@ class Promptfoo(Reader):
             )
         for number, item in enumerate(results, start=1):
             of_kind(dict, item.get("namedScores"), path, number, "namedScores")
-        prompts = list(dict.fromkeys(_prompt(item) for item in results))
+        prompts = list(dict.fromkeys(_label(item, "prompt", "raw") for item in results))
         each = [set(item.get("namedScores") or ()) for item in results]
         named = set.intersection(*each) if each else set()
         tests: dict[str, int] = {}
         runs: Counter[tuple[str, int]] = Counter()
         rows, errors = Records(path), 0
         for number, item in enumerate(results):
-            system = _provider(item)
+            system = _label(item, "provider", "id")
             if len(prompts) > 1:
-                text = _prompt(item)
+                text = _label(item, "prompt", "raw")
                 short = len(text) <= LONGEST and text.isprintable()
                 system += f" {text if short else f'prompt {prompts.index(text) + 1}'}"
             key = json.dumps(item.get("vars", item.get("testIdx")), sort_keys=True)
@@ -78,15 +73,7 @@ class Promptfoo(Reader):
         return rows.rows({"system": "provider", "segment": "vars", "metric": "score"}, notes)
 
 
-def _provider(item: dict[str, Any]) -> str:
-    provider = item.get("provider")
-    if isinstance(provider, dict):
-        return str(provider.get("label") or provider.get("id"))
-    return str(provider)
-
-
-def _prompt(item: dict[str, Any]) -> str:
-    prompt = item.get("prompt")
-    if isinstance(prompt, dict):
-        return str(prompt.get("label") or prompt.get("raw"))
-    return str(prompt)
+def _label(item: dict[str, Any], what: str, otherwise: str) -> str:
+    """What the provider or the prompt of a result is called."""
+    named = item.get(what)
+    return str(named.get("label") or named.get(otherwise)) if isinstance(named, dict) else str(named)

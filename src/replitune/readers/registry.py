@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def read_scores(
             rows if system is None else rows.of_system(system)
             for rows, system in zip(files, systems, strict=True)
         ]
-    elif len(files) > 1 and not any(_has_role(rows, "system") for rows in files):
+    elif len(files) > 1 and not any(rows.has("system") for rows in files):
         files = _named_by_files(files)
     return runs_in_order(files)
 
@@ -79,7 +80,7 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
                 rows = _numbered_on(rows, sum(known.values()))
             known.setdefault(id, len(rows.ids("replica")))
         system = rows.whole.get("system")
-        if system is not None and not _has_role(rows, "replica"):
+        if system is not None and not rows.has("replica"):
             key = system, rows.whole.get("testset")
             seen[key] += 1
             rows = rows.with_whole("replica", str(seen[key]))
@@ -89,8 +90,6 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
 
 def _numbered_on(rows: ScoreRows, start: int) -> ScoreRows:
     """The same with runs from start + 1."""
-    from dataclasses import replace
-
     import pyarrow as pa
 
     runs = sorted(rows.ids("replica"), key=lambda run: (len(run), run))
@@ -119,20 +118,14 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     return reader.read(beginning.path, names, metrics)
 
 
-def _has_role(rows: ScoreRows, role: str) -> bool:
-    return role in {*rows.columns, *rows.whole}
-
-
 def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     """`new.run2.csv` is run 2 of new; where files have runs, each is a system."""
-    from dataclasses import replace
-
     from replitune.readers.interface import brief
     from replitune.readers.names import runs_of_files
 
     files = [rows.name for rows in tables]
     named: dict[str, tuple[str, str | None]] = {**runs_of_files(files)}
-    if any(_has_role(rows, "replica") for rows in tables):
+    if any(rows.has("replica") for rows in tables):
         named = {file: (system, None) for file, (system, _) in named.items()}
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
         note = f"each file is a system: {', '.join(name for name, _ in named.values())}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ import pyarrow.csv
 from replitune.errors import ReplituneError
 from replitune.readers.columns import BOOLEANS, NUMBERS, Choice
 from replitune.readers.interface import Beginning
+from replitune.readers.table import csv_rows
 from replitune.readers.tabular import ABSENT, Numbered, Tabular, opened
 from replitune.running.files import read_text
 
@@ -41,14 +40,10 @@ class Separated(Tabular):
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
         lines = Beginning.from_file(path).lines
         separator, decimal = _marks(lines)
-        rows = csv.reader(lines, delimiter=separator)
-        try:
-            names = next(rows, [])
-            return names, dict(zip(names, _with_points(next(rows, []), decimal), strict=False))
-        except csv.Error as error:
-            raise ReplituneError(
-                "not a line of CSV", file=path, line=rows.line_num, found=str(error)
-            ) from None
+        rows = csv_rows(path, "\n".join(lines), separator)
+        _, names = next(rows, (0, []))
+        _, first = next(rows, (0, []))
+        return names, dict(zip(names, _with_points(first, decimal), strict=False))
 
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
@@ -76,31 +71,20 @@ class Separated(Tabular):
 
     @staticmethod
     def numbered(path: Path) -> Iterator[Numbered]:
-        text = read_text(path)
         separator, decimal = _marks(Beginning.from_file(path).lines)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        header: list[str] | None = None
-        try:
-            for row in reader:
-                if not row:
-                    continue
-                if header is None:
-                    header = row
-                    continue
-                if len(row) != len(header):
-                    raise ReplituneError(
-                        "a row has too few or too many columns",
-                        file=path,
-                        line=reader.line_num,
-                        found=f"{len(row)} columns",
-                        expected=f"{len(header)}, as in the header",
-                        fix="a cell has the separator only within quotation marks",
-                    )
-                yield reader.line_num, dict(zip(header, _with_points(row, decimal), strict=True))
-        except csv.Error as error:
-            raise ReplituneError(
-                "not a line of CSV", file=path, line=reader.line_num, found=str(error)
-            ) from None
+        rows = ((line, row) for line, row in csv_rows(path, read_text(path), separator) if row)
+        _, header = next(rows, (0, []))
+        for line, row in rows:
+            if len(row) != len(header):
+                raise ReplituneError(
+                    "a row has too few or too many columns",
+                    file=path,
+                    line=line,
+                    found=f"{len(row)} columns",
+                    expected=f"{len(header)}, as in the header",
+                    fix="a cell has the separator only within quotation marks",
+                )
+            yield line, dict(zip(header, _with_points(row, decimal), strict=True))
 
 
 def _separator(header: str) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.running.files import read_lines, read_text, split_lines
 
 
@@ -40,13 +40,13 @@ class Table:
                 expected=f"a number from 1 to {self.width}",
             )
         if self.header.count(column) != 1:
-            close = nearest(column, self.header)
+            twice = column in self.header
             raise ReplituneError(
-                f"{'two columns are' if column in self.header else 'no column is'} called {column}",
+                f"{'two columns are' if twice else 'no column is'} called {column}",
                 file=self.path,
                 line=1,
                 found=", ".join(self.header) or "no header",
-                fix=f"did you mean {close}?" if close and column not in self.header else None,
+                fix=None if twice else did_you_mean(column, self.header, "{}"),
             )
         return self.header.index(column)
 
@@ -64,7 +64,7 @@ def read_table(path: str | Path, text: str | None = None) -> Table:
     lines = split_lines(text)
     first = lines[0] if lines else ""
     if "\t" not in first and "," in first:
-        rows = _csv_rows(Path(path), text)
+        rows = csv_rows(Path(path), text)
     else:
         # WMT's own files have blanks in the header, and blanks or tabs below it
         separator = "\t" if "\t" in first else None
@@ -73,8 +73,9 @@ def read_table(path: str | Path, text: str | None = None) -> Table:
     return _table(Path(path), ((line, row) for line, row in stripped if any(row)), True)
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""))
+def csv_rows(path: Path, text: str, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Rows with the numbers of their last lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for row in reader:
             yield reader.line_num, row

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,11 +41,8 @@ class Tabular(Reader):
             raise no_rows(str(path))
         choice = choose(header, first, names, str(path), metrics)
 
-        def line(rows: Sequence[int]) -> list[int]:
-            return cls.lines(path, rows)
-
         try:
-            return rows_of(cls.load(path, choice), choice, str(path), line)
+            return rows_of(cls.load(path, choice), choice, str(path), partial(cls.lines, path))
         except (pa.ArrowException, UnicodeDecodeError) as error:
             cls.explain(path, choice)
             raise ReplituneError(
@@ -133,22 +131,21 @@ def opened(path: Path) -> pa.NativeFile:
 
 def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: bool = True) -> ScoreRows:
     """The columns of a table, checked one by one."""
+    file, place = (name, "line") if is_file else (None, "row")
     if table.num_rows == 0:
-        raise no_rows(name if is_file else None)
-    place = "line" if is_file else "row"
+        raise no_rows(file)
 
     def refuse(what: str, bad: pa.ChunkedArray, expected: str) -> None:
         rows = pc.indices_nonzero(bad).to_pylist()
         numbers = line(rows[:3])
         raise ReplituneError(
             what,
-            file=name if is_file else None,
+            file=file,
             line=numbers[0] if is_file else None,
             found=f"{place} {brief(numbers, len(rows))}",
             expected=expected,
         )
 
-    file = name if is_file else None
     columns: dict[str, pa.ChunkedArray] = {}
     scores: list[pa.ChunkedArray] = []
     count = None if choice.count is None else _scores(table[choice.count], choice.count, file)

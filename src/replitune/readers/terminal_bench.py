@@ -19,10 +19,7 @@ class TerminalBench(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
-        return text.lstrip()[:1] == "{" and all(
-            f'"{key}"' in text for key in ("results", "trial_name", "task_id", "is_resolved")
-        )
+        return beginning.has_keys("{", "results", "trial_name", "task_id", "is_resolved")
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

@@ -23,10 +23,8 @@ class Wmt(Reader):
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        text = beginning.text
-        by_system = '"metric_scores"' in text and '"document_id"' in text
-        by_people = '"tgt_text"' in text and '"scores"' in text and WMT25 in text
-        return text[:1] == "{" and (by_system or by_people)
+        by_people = beginning.has_keys("{", "tgt_text", "scores") and WMT25 in beginning.text
+        return by_people or beginning.has_keys("{", "metric_scores", "document_id")
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:

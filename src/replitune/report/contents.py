@@ -5,9 +5,11 @@ A new one is a function and a line here; other packages bring theirs as entry po
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from inspect import cleandoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from replitune.registry import Registry
@@ -15,6 +17,7 @@ from replitune.registry import Registry
 if TYPE_CHECKING:
     from replitune.report.drawing import Figure, Figures
     from replitune.report.material import Material
+    from replitune.report.report import Report
     from replitune.report.specification import Table
 
 TABLES: Registry[Callable[[Material], Table | None]] = Registry(
@@ -87,11 +90,10 @@ def tables(material: Material) -> dict[str, Table]:
 
 def table_of(name: str, material: Material) -> Table | None:
     """One table; without a title or a caption of its own, the function's name and docstring are these."""
-    made = TABLES[name](material)
-    if made is None or (made.title and made.caption):
-        return made
-    caption = " ".join(cleandoc(TABLES[name].__doc__ or "").split())
-    return replace(made, title=made.title or name, caption=made.caption or caption)
+    if (made := TABLES[name](material)) is None:
+        return None
+    caption = made.caption or " ".join(cleandoc(TABLES[name].__doc__ or "").split())
+    return replace(made, name=name, title=made.title or name, caption=caption)
 
 
 def figures(material: Material) -> dict[str, Figure]:
@@ -104,8 +106,16 @@ def figures(material: Material) -> dict[str, Figure]:
 
 
 class Captions:
-    """What tables and figures are, in a sentence or two of reStructuredText, for the report of the
-    workflow; their modules are imported when they are asked for."""
+    """What the results say, and what tables and figures are, in a sentence or two of reStructuredText,
+    for the report of the workflow; what this needs is imported when it is asked for."""
+
+    def __init__(self, results: Path, read: Callable[[Path], Report]) -> None:
+        """`read`: that of `replitune.api`, which is above this room."""
+        self.results, self.read = results, read
+
+    @property
+    def answers(self) -> list[str]:
+        return [re.sub(r"([\\*_`|])", r"\\\1", line) for line in self.read(self.results).summary.lines]
 
     @property
     def tables(self) -> dict[str, str]:

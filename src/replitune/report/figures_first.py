@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from replitune.report.drawing import Figure, Figures, of_each_cell, style
+from replitune.report.drawing import COLUMN, PAGE, Figure, Figures, of_each_cell, style
 from replitune.report.material import Material
 from replitune.report.planning import detectable
 from replitune.report.tables_scores import anchor
@@ -31,8 +31,8 @@ def forest(material: Material) -> Figures:
 def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, Answer]]) -> Figure:
     a, b = rows[0][1].a, rows[0][1].b
 
-    def draw(axes: Any) -> None:
-        for y, (cell, one) in enumerate(rows):
+    def draw(panels: Any) -> None:
+        for axes, (cell, one) in zip(panels, rows, strict=True):
             test = cell.lead_test((a, b))
             turn = 1 if cell.higher_is_better else -1
             base = cell.systems[a].avg
@@ -42,32 +42,26 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, Answe
             missed = 0.0 if single or test is None else detectable(material, cell, test) or 0.0
             x, ends = _place(one, b)
             scale = max((abs(value) for value in (x, missed, *ends, *runs)), default=0.0) or 1.0
-            axes.fill_betweenx([y - 0.4, y + 0.4], -missed / scale, missed / scale, color=BAND, lw=0)
-            axes.plot(
-                [value / scale for value in runs],
-                [y - 0.25] * len(runs),
-                ls="none",
-                ms=3,
-                alpha=0.6,
-                **style(1, "marker"),
-            )
-            _mark(axes, one, y, x / scale, [end / scale for end in ends])
-            axes.text(1.12, y, one.by_text, va="center", size=9, transform=axes.get_yaxis_transform())
-            axes.text(1, y + 0.4, f"±{score(scale, cell.decimals)}", ha="right", va="bottom", size=7)
-        axes.axvline(0, color="black", linewidth=0.8)
-        axes.set_yticks(range(len(rows)), [cell.name for cell, _ in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlim(-1.1, 1.1)
-        axes.set_xticks([0])
-        axes.set_xlabel(f"← {a} better      {b} better →")
+            axes.axvspan(-missed, missed, color=BAND, lw=0)
+            axes.plot(runs, [-0.25] * len(runs), ls="none", ms=2.5, alpha=0.6, **style(1, "marker"))
+            _mark(axes, one, 0, x, ends)
+            axes.axvline(0, color="black", linewidth=0.8)
+            axes.set_yticks([0], [cell.name])
+            axes.set_ylim(-0.6, 0.6)
+            axes.set_xlim(-1.1 * scale, 1.1 * scale)
+            axes.xaxis.get_major_locator().set_params(nbins=5, symmetric=True)
+            axes.set_title(one.by_text, loc="right")
+        panels[-1].set_xlabel(f"← {a} better      {b} better →")
 
     return Figure(
         f"How far {b} and {a} are apart on {testset}, with {_intervals(rows)}, filled where surely better "
-        f"at {material.alpha:g}; each metric on its own scale, whose end is printed; small marks are runs "
+        f"at {material.alpha:g}; each metric on its own scale; small marks are runs "
         f"of {b} against the mean of {a}; shaded: differences that would have been missed more than once "
         "in five.",
         draw,
-        size=(7.2, 1.0 + 0.6 * len(rows)),
+        size=(COLUMN, 0.4 + 0.55 * len(rows)),
+        panels=len(rows),
+        stacked="own",
     )
 
 
@@ -87,7 +81,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
             if system.n > 1:
                 runs = [turn * (x - base) for x in system.scores.values()]
                 axes.plot(
-                    runs, [y - 0.22] * len(runs), ls="none", marker="|", ms=5, alpha=0.6, color="black"
+                    runs, [y - 0.22] * len(runs), ls="none", marker="|", ms=4, alpha=0.6, color="black"
                 )
             text = f"{score(system.avg, cell.decimals)} {cell.name}" if name == first else "not tested"
             if one is not None and name != first:
@@ -95,8 +89,8 @@ def ranking(material: Material, cell: Result) -> Figure | None:
                 _mark(axes, one, y, x, ends)
                 text = one.by_text
             elif name == first:
-                axes.plot(0, y, ls="none", marker="o", ms=6, color="black")
-            axes.text(1.01, y, text, va="center", size=8, transform=axes.get_yaxis_transform())
+                axes.plot(0, y, ls="none", marker="o", ms=5, color="black")
+            axes.text(1.01, y, text, va="center", size=7, transform=axes.get_yaxis_transform())
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(range(len(cell.ranked)), cell.ranked)
         axes.set_ylim(len(cell.ranked) - 0.5, -0.5)
@@ -107,7 +101,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
         f"Every system against {first} by {cell.name} on {cell.testset}: the difference with "
         f"{_intervals(rows)}, filled where surely better at {material.alpha:g}; strokes are runs.",
         draw,
-        size=(7.2, 1.0 + 0.3 * len(cell.ranked)),
+        size=(PAGE, 0.6 + 0.24 * len(cell.ranked)),
     )
 
 
@@ -123,9 +117,9 @@ def _mark(axes: Any, one: Answer, y: float, x: float, ends: Sequence[float]) -> 
     ink = style(0 if x > 0 else 1)["color"] if sure else "#55626e"
     if ends:
         dashes = ":" if one.state == "these-outputs" else "-"
-        axes.plot(ends, [y, y], lw=2.5, color=ink, linestyle=dashes)
+        axes.plot(ends, [y, y], lw=1.8, color=ink, linestyle=dashes)
     marker = ("^" if x > 0 else "v") if sure else "o"
-    axes.plot(x, y, ls="none", ms=8, marker=marker, mew=2, mec=ink, mfc=ink if sure else "white")
+    axes.plot(x, y, ls="none", ms=6, marker=marker, mew=1.4, mec=ink, mfc=ink if sure else "white")
 
 
 def _intervals(rows: Sequence[tuple[Result, Answer]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replitune.report.drawing import STYLES, Figure, Figures, add_legend, style
+from replitune.report.drawing import COLUMN, STYLES, Figure, Figures, add_legend, look
 from replitune.report.material import Material
 from replitune.report.tables_looks import decider
 from replitune.significance.looks.record import FUTILE, NO_P, OPEN, SETTLED
@@ -36,12 +36,12 @@ def looks(material: Material) -> Figures:
                 if row.delta is None:
                     continue
                 at = y - 0.4 + step * (k + 0.5)
-                look = LOOKS[row.decision]
+                kind = LOOKS[row.decision]
                 if row.ci_low is not None and row.ci_high is not None:
-                    axes.plot([row.ci_low, row.ci_high], [at, at], lw=1.4, **style(look))
+                    axes.plot([row.ci_low, row.ci_high], [at, at], lw=1.4, **look(kind))
                 label = None if row.decision in named else row.decision
                 named.add(row.decision)
-                axes.plot(row.delta, at, ls="none", ms=4, **style(look, "marker"), label=label)
+                axes.plot(row.delta, at, ls="none", ms=3, **look(kind, "marker"), label=label)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set_yticks(range(len(rows)), [f"{b} − {a}" for a, b in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -57,7 +57,7 @@ def looks(material: Material) -> Figures:
             + (f"; {rest} more pairs are in the table" if rest else "")
             + ".",
             draw,
-            size=(6.8, 1.2 + max(0.35, 0.13 * len(record.looks)) * len(rows)),
+            size=(COLUMN, 0.6 + max(0.22, 0.09 * len(record.looks)) * len(rows)),
         )
     }
 
@@ -94,7 +94,7 @@ def runs(material: Material) -> Figures:
                 if n > done:
                     hatch = STYLES["hatch"][k % len(STYLES["hatch"])]
                     axes.barh(
-                        y, n - done, left=done, height=0.6, hatch=hatch, edgecolor="white", lw=0, **style(k)
+                        y, n - done, left=done, height=0.6, hatch=hatch, edgecolor="white", lw=0, **look(k)
                     )
                     done = n
         axes.set_yticks(range(len(plan.sizes)), list(plan.sizes))
@@ -108,6 +108,6 @@ def runs(material: Material) -> Figures:
             f"batch by batch, and the most that there might have been: {used} of {most}, "
             f"{100 * (1 - used / most):.0f}% saved.",
             draw,
-            size=(6.8, 1.2 + 0.4 * len(plan.sizes)),
+            size=(COLUMN, 0.6 + 0.26 * len(plan.sizes)),
         )
     }

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from replitune.arithmetic import exp
-from replitune.report.drawing import Figure, add_legend, of_each_cell, style
+from replitune.report.drawing import COLUMN, Figure, add_legend, look, of_each_cell, style
 from replitune.report.material import Material
 from replitune.results.findings import interval_methods
 from replitune.results.numbers import score
 from replitune.results.result import Result
 from replitune.results.wording import INTERVALS, count
 
+Draw = Callable[[Any, str, int, int], str]
+
 MOST = 12
-"""Systems of a figure in which they lie over each other."""
+"""Systems of a figure."""
+TOGETHER = 3
+"""Systems that lie over each other; each of more has a panel of its own."""
 
 
 def _others(cell: Result) -> str:
     more = len(cell.systems) - MOST
     return f" The best {MOST} systems; {more} more are in the tables." if more > 0 else ""
+
+
+def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y: str) -> Figure:
+    """Systems over each other, or each in its panel; `draw` is given axes, a name, the number of
+    the system and its place among those that share the axes."""
+    apart = len(names) > TOGETHER
+    numbers = [*cell.systems]
+
+    def draw_all(axes: Any) -> None:
+        panels = axes if apart else [axes] * len(names)
+        for place, (panel, name) in enumerate(zip(panels, names, strict=True)):
+            label = draw(panel, name, numbers.index(name), 0 if apart else place)
+            if apart:
+                panel.set_title(label, loc="left")
+        panels[-1].set_xlabel(_axis(cell))
+        panels[len(panels) // 2].set_ylabel(y)
+        if not apart:
+            add_legend(axes)
+
+    if not apart:
+        return Figure(caption, draw_all)
+    return Figure(caption, draw_all, (COLUMN, 0.5 + 0.55 * len(names)), len(names), "common")
 
 
 @of_each_cell
@@ -32,35 +59,28 @@ def replicas(material: Material, cell: Result) -> Figure | None:
     if all(len(values) < 2 for values in scores.values()):
         return None
     every = np.concatenate(list(scores.values()))
+    low, high = float(every.min()), float(every.max())
+    margin = 0.05 * (high - low) or 0.5
+    edges = np.linspace(low - margin, high + margin, 21)
+    most = max(np.histogram(values, edges)[0].max() for values in scores.values())
 
-    def draw(axes: Any) -> None:
-        low, high = float(every.min()), float(every.max())
-        margin = 0.05 * (high - low) or 0.5
-        edges = np.linspace(low - margin, high + margin, 21)
-        for index, (name, values) in enumerate(scores.items()):
-            axes.hist(
-                values,
-                bins=edges,
-                label=f"{name} (n = {len(values)})",
-                alpha=0.55,
-                **style(index, "hatch"),
-                edgecolor="white",
-                linewidth=0.4,
-            )
-            axes.axvline(float(np.mean(values)), **style(index, "ls"), linewidth=1.6)
-        axes.set_xlabel(_axis(cell))
-        axes.set_ylabel("replicas")
-        axes.yaxis.get_major_locator().set_params(integer=True)
-        add_legend(axes)
+    def draw(axes: Any, name: str, number: int, place: int) -> str:
+        values, label = scores[name], f"{name} (n = {len(scores[name])})"
+        heights = np.histogram(values, edges)[0]
+        axes.stairs(heights, edges, fill=True, alpha=0.35, **style(number))
+        axes.stairs(heights, edges, label=label, **style(number, "ls"))
+        axes.axvline(float(np.mean(values)), **style(number, "ls"), linewidth=1.6)
+        axes.set_ylim(0, 1.08 * most)
+        axes.yaxis.get_major_locator().set_params(integer=True, nbins=3)
+        return label
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
-    return Figure(
+    caption = (
         f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
-        f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set."
-        f"{_others(cell)}",
-        draw,
+        f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.{_others(cell)}"
     )
+    return _of_systems(cell, [*scores], caption, draw, "replicas")
 
 
 @of_each_cell
@@ -83,9 +103,9 @@ def intervals(material: Material, cell: Result) -> Figure | None:
             ]
             if rows:
                 at, means, low, high = zip(*rows, strict=True)
-                axes.hlines(at, low, high, **style(index, "ls"), linewidth=2)
+                axes.hlines(at, low, high, **look(index, "ls"))
                 label = INTERVALS.get(method, method)
-                axes.plot(means, at, **style(index, "marker"), ls="none", label=label)
+                axes.plot(means, at, **look(index, "marker"), ms=3, ls="none", label=label)
         axes.set_yticks(range(len(systems)), systems)
         axes.set_ylim(-0.6, len(systems) - 0.4)
         axes.set_xlabel(_axis(cell))
@@ -98,7 +118,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
         "median replica and Clark segments of all replicas: both speak of new segments. Test-set "
         "draws replica scores and speaks of new runs on this test set.",
         draw,
-        size=(6.4, 1.3 + 0.55 * len(systems)),
+        size=(COLUMN, 0.6 + 0.3 * len(systems)),
     )
 
 
@@ -111,44 +131,35 @@ def fits(material: Material, cell: Result) -> Figure | None:
         return None
     means = {name: float(np.mean(values)) for name, values in scores.items()}
     spreads = {name: float(np.std(values, ddof=1)) for name, values in scores.items()}
+    low = min(means[name] - 3.5 * spreads[name] for name in scores)
+    high = max(means[name] + 3.5 * spreads[name] for name in scores)
+    x = np.linspace(low, high, 400)
+    highest = 1 / (min(spreads.values()) * np.sqrt(2 * np.pi))
 
-    def draw(axes: Any) -> None:
-        low = min(means[name] - 3.5 * spreads[name] for name in scores)
-        high = max(means[name] + 3.5 * spreads[name] for name in scores)
-        x = np.linspace(low, high, 400)
-        for index, (name, values) in enumerate(scores.items()):
-            z = (x - means[name]) / spreads[name]
-            density = exp(-0.5 * z**2) / (spreads[name] * np.sqrt(2 * np.pi))
-            numbers = (score(number, cell.decimals) for number in (means[name], spreads[name]))
-            label = f"{name} ({', '.join(numbers)}, n = {len(values)})"
-            axes.plot(x, density, **style(index, "ls"), label=label)
-            ticks = np.full(len(values), -0.02 * (index + 1))
-            axes.plot(
-                values,
-                ticks,
-                ls="none",
-                ms=4,
-                **style(index, "marker"),
-                alpha=0.7,
-                transform=axes.get_xaxis_transform(),
-                clip_on=False,
-            )
-        axes.set_ylim(bottom=0)
-        axes.tick_params(axis="x", pad=4 + 4 * len(scores))
-        axes.set_xlabel(_axis(cell))
-        axes.set_ylabel("density")
-        add_legend(axes, title="mean, standard deviation", title_fontsize=8)
+    def draw(axes: Any, name: str, number: int, place: int) -> str:
+        values, where = scores[name], axes.get_xaxis_transform()
+        density = exp(-0.5 * ((x - means[name]) / spreads[name]) ** 2) / (
+            spreads[name] * np.sqrt(2 * np.pi)
+        )
+        numbers = (score(number, cell.decimals) for number in (means[name], spreads[name]))
+        label = f"{name} ({', '.join(numbers)}, n = {len(values)})"
+        axes.plot(x, density, **style(number, "ls"), label=label)
+        at = np.full(len(values), 0.06 * (place + 1))
+        axes.plot(values, at, ls="none", ms=3, alpha=0.7, transform=where, **style(number, "marker"))
+        axes.set_ylim(0, 1.08 * highest)
+        axes.yaxis.get_major_locator().set_params(nbins=3)
+        return label
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)
     note += f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
-    return Figure(
+    caption = (
         f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
-        f"{cell.testset}, and the scores ({count(sum(map(len, scores.values())), 'run')} in all; "
-        "Fu et al. 2016, Fig. 4). No test; it speaks of new runs on this test set."
-        f"{note}",
-        draw,
+        f"{cell.testset} (mean, standard deviation), and the scores "
+        f"({count(sum(map(len, scores.values())), 'run')} in all; Fu et al. 2016, Fig. 4). No test; it "
+        f"speaks of new runs on this test set.{note}"
     )
+    return _of_systems(cell, [*scores], caption, draw, "density")
 
 
 def _scores(cell: Result, system: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from replitune.meta.rows import MetaRow
-from replitune.report.drawing import Figure, Figures, add_legend, of_each_cell, style
+from replitune.report.drawing import COLUMN, PAGE, Figure, Figures, add_legend, look, of_each_cell
 from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of, scopes_of
 from replitune.results.findings import difference
@@ -52,17 +52,16 @@ def power(material: Material, cell: Result) -> Figure | None:
                     [row.delta for row in curve],
                     [row.power_low for row in curve],
                     [row.power_high for row in curve],
-                    **style(index),
+                    **look(index),
                     alpha=0.15,
                     lw=0,
                 )
             axes.plot(
                 [row.delta for row in curve],
                 [row.power for row in curve],
-                **style(index, "ls", "marker"),
+                **look(index, "ls", "marker"),
                 markevery=4,
-                ms=4,
-                lw=1.4,
+                ms=3,
                 label=f"{n}{this}",
             )
         axes.axhline(first.wanted, color="black", linewidth=0.8)
@@ -80,7 +79,6 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of "
         f"{scopes_of(rows)}.",
         draw,
-        size=(6.8, 3.4),
     )
 
 
@@ -108,30 +106,24 @@ def detectable(material: Material, cell: Result) -> Figure | None:
                     for row in plans
                     if row.segments == size
                 )
-                axes.fill_between(*zip(*band, strict=True), **style(index), alpha=0.15, lw=0)
+                axes.fill_between(*zip(*band, strict=True), **look(index), alpha=0.15, lw=0)
             axes.plot(
                 [n for n, _ in line],
                 [smallest for _, smallest in line],
-                **style(index, "ls", "marker"),
-                ms=5,
+                **look(index, "ls", "marker"),
+                ms=3.5,
                 label="any number of segments" if any_number else f"{size:,} segments",
             )
         if own.design and own.n_a == own.n_b:
             axes.plot(
-                own.n_a,
-                own.detectable,
-                ls="none",
-                marker="*",
-                ms=12,
-                color="black",
-                label="this experiment",
+                own.n_a, own.detectable, ls="none", marker="*", ms=8, color="black", label="this experiment"
             )
         if result is not None:
             axes.axhline(abs(result.delta), color="black", linewidth=0.8)
         axes.set_ylim(bottom=0)
         axes.set_xticks(sorted({row.n_a for row in plans}))
         axes.set_xlabel("replicas of each system")
-        axes.set_ylabel(f"detectable difference in {cell.name}")
+        axes.set_ylabel(f"detectable {cell.name}")
         add_legend(axes)
 
     return Figure(
@@ -142,7 +134,6 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
         f"({100 * first.confidence:.0f}%). It speaks of {scopes_of(rows)}.",
         draw,
-        size=(6.8, 3.4),
     )
 
 
@@ -163,7 +154,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         edges = np.linspace(low - margin, high + margin, 31)
         for index, (n, deltas) in enumerate(by_n.items()):
             counts, _ = np.histogram(deltas, edges)
-            axes.stairs(counts / len(deltas), edges, **style(index, "ls"), linewidth=1.6, label=f"n = {n}")
+            axes.stairs(counts / len(deltas), edges, **look(index, "ls"), linewidth=1.6, label=f"n = {n}")
         axes.axvline(0, color="#888888", linewidth=0.8)
         axes.axvline(difference(cell, (first.a, first.b)), color="black", linewidth=1.2)
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
@@ -178,7 +169,6 @@ def replication(material: Material, cell: Result) -> Figure | None:
         "black line is the difference of the pools. No test; it speaks of new runs on this "
         "test set.",
         draw,
-        size=(6.8, 3.4),
     )
 
 
@@ -205,18 +195,20 @@ def calibration(material: Material, cell: Result) -> Figure | None:
                     if not mine:
                         continue
                     at = position + side
-                    look = style(index, "marker")
+                    marker = look(index, "marker")
                     trials = sum(r.trials for r in mine)
                     rate = sum(r.rejected for r in mine) / trials
                     low, high = wilson(sum(r.rejected for r in mine), trials)
-                    panel.plot([at, at], [low, high], lw=1.2, **style(index))
-                    panel.plot(at, rate, ls="none", ms=5, **look, label=method if position == 0 else None)
+                    panel.plot([at, at], [low, high], lw=1.2, **look(index))
+                    panel.plot(
+                        at, rate, ls="none", ms=3.5, **marker, label=method if position == 0 else None
+                    )
             panel.axhline(alpha, color="black", linewidth=0.8)
             panel.set_xticks(range(len(sizes)), map(str, sizes))
             panel.set_xlim(-0.5, len(sizes) - 0.5)
             panel.set_ylim(bottom=0)
             panel.set_xlabel("replicas of each side")
-            panel.set_title(f"{null[0]}: {null[1]}", fontsize=9)
+            panel.set_title(f"{null[0]}: {null[1]}", loc="left")
         np.ravel(panels)[0].set_ylabel(f"share of p ≤ {alpha:g}")
         add_legend(np.ravel(panels)[-1])
 
@@ -229,7 +221,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
         "`Next test set` is the null of a test that generalises to new segments, the others are "
         "nulls of this test set.",
         draw,
-        size=(2.0 + 2.3 * len(nulls), 3.2),
+        size=(COLUMN if len(nulls) == 1 else PAGE, 2.3),
         panels=len(nulls),
     )
 
@@ -260,13 +252,13 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
                 if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
                     continue
                 at = y + step * (index - (len(alphas) - 1) / 2)
-                axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4, **style(index, "ls"))
+                axes.plot([100 * row.ci_low, 100 * row.ci_high], [at, at], lw=1.4, **look(index, "ls"))
                 axes.plot(
                     100 * row.value,
                     at,
                     ls="none",
-                    ms=5,
-                    **style(index, "marker"),
+                    ms=3.5,
+                    **look(index, "marker"),
                     label=f"at {alpha:g}" if y == 0 else None,
                 )
         shown = [f"{metrics.get(metric or '', metric)}, {method}" for metric, method in names]
@@ -282,5 +274,5 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
         "level, with Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so "
         "the true intervals are wider; it speaks of these systems.",
         draw,
-        size=(6.8, 1.2 + 0.42 * len(names)),
+        size=(COLUMN, 0.6 + 0.3 * len(names)),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replitune.report.drawing import Figure, add_legend, of_each_cell, style
+from replitune.report.drawing import COLUMN, LONGEST, PAGE, Figure, add_legend, look, of_each_cell
 from replitune.report.material import Material
 from replitune.results.findings import adjusted
 from replitune.results.numbers import p_equation, p_value, score
@@ -37,8 +37,8 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         from matplotlib.colors import ListedColormap
 
         axes.grid(visible=False)
-        levels = [0, 0.001, 0.01, 0.05, 0.1, 1.0001]
-        shades = ["#1b2a38", "#35566f", "#6f93ab", "#c3d3de", "#f4f6f8"]
+        levels = [0, alpha / 50, alpha / 5, alpha, 1.0001]
+        shades = ["#1b2a38", "#35566f", "#6f93ab", "#f4f6f8"]
         bands = np.maximum(np.searchsorted(levels, p, side="left") - 1, 0)
         axes.pcolormesh(
             np.arange(-0.5, len(systems)),
@@ -52,7 +52,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
             ink = "white" if bands[i, j] < 3 else "black"
             weight = "bold" if p[i, j] <= alpha else "normal"
             text = p_value(float(p[i, j]))
-            axes.text(j, i, text, ha="center", va="center", color=ink, weight=weight, size=8)
+            axes.text(j, i, text, ha="center", va="center", color=ink, weight=weight, size=7)
         axes.set_xlim(-0.5, len(systems) - 0.5)
         axes.set_ylim(len(systems) - 0.5, -0.5)
         axes.set_xticks(range(len(systems)), systems, rotation=45, ha="right")
@@ -60,7 +60,8 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         axes.set_aspect("equal")
 
     lead = next(result for result in cell.tests if result.method == cell.lead_method)
-    side = 1.6 + (0.62 if legible else 0.2) * len(systems)
+    longest = min(max(map(len, systems)), LONGEST)
+    side = min(0.6 + 0.06 * longest + (0.36 if legible else 0.16) * len(systems), PAGE)
     return Figure(
         f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
@@ -68,7 +69,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
         f"speaks of {lead.generalises_to}.",
         draw,
-        size=(side + 0.8, side),
+        size=(side, side),
     )
 
 
@@ -85,13 +86,13 @@ def differences(material: Material, cell: Result) -> Figure | None:
         for index, fit in enumerate(fits):
             at = fit.crossing
             label = fit.method if at is None else f"{fit.method}: {alpha:g} at {score(at, cell.decimals)}"
-            axes.plot(fit.delta, fit.p, ls="none", ms=5, alpha=0.8, label=label, **style(index, "marker"))
-            axes.plot(fit.delta, fit.fitted, lw=1, **style(index, "ls"))
+            axes.plot(fit.delta, fit.p, ls="none", ms=3, alpha=0.8, label=label, **look(index, "marker"))
+            axes.plot(fit.delta, fit.fitted, lw=1, **look(index, "ls"))
         axes.axhline(alpha, color="black", linewidth=0.8)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel(f"absolute difference in {cell.name}")
         axes.set_ylabel("p")
-        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        add_legend(axes)
 
     scopes = {result.method: result.generalises_to for result in cell.tests}
     scope_text = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
@@ -100,7 +101,6 @@ def differences(material: Material, cell: Result) -> Figure | None:
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
         f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {scope_text}.",
         draw,
-        size=(7.2, 3.4),
     )
 
 
@@ -122,14 +122,14 @@ def distributions(material: Material, cell: Result) -> Figure | None:
             density = counts / (counts.sum() * np.diff(edges))
             result = results[method]
             p = "" if result is None else f", {p_equation(result.p)}"
-            axes.stairs(density, edges, **style(index, "ls"), linewidth=1.5, label=f"{method}{p}")
+            axes.stairs(density, edges, **look(index, "ls"), linewidth=1.5, label=f"{method}{p}")
         delta = next(r.delta for r in results.values() if r is not None)
         axes.axvline(delta, color="black", linewidth=1.2)
         axes.axvline(0, color="#888888", linewidth=0.8)
         axes.set_xlabel(f"difference in {cell.name}, {b} − {a}")
         axes.set_ylabel("density")
         axes.set_ylim(bottom=0)
-        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        add_legend(axes)
 
     scopes = "; ".join(f"{m}: {r.generalises_to}" for m, r in results.items() if r is not None)
     result = next(r for r in results.values() if r is not None)
@@ -139,7 +139,6 @@ def distributions(material: Material, cell: Result) -> Figure | None:
         "exchange tests lie around zero, those of bootstraps around the observed difference "
         f"(black line), after Graham (2016). p is uncorrected. It speaks of: {scopes}.",
         draw,
-        size=(7.2, 3.4),
     )
 
 
@@ -150,48 +149,40 @@ def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return edges[::4], counts.reshape(-1, 4).sum(axis=1)
 
 
-MOST_PAIRS = 12
+MOST_PAIRS = 21
 """Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
 
 
 @of_each_cell
 def overlap(material: Material, cell: Result) -> Figure | None:
     """Overlap ratio of the intervals of two systems, by interval method (Fu et al. 2016, Figs. 2
-    and 3). No test."""
+    and 3), of the pairs that overlap by one of them. No test."""
     methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
-    if not methods:
+    most = {p: max((cell.overlap(p, method) or 0.0 for method in methods), default=0.0) for p in cell.pairs}
+    pairs = sorted((pair for pair in most if most[pair] >= 0.005), key=lambda pair: -most[pair])[
+        :MOST_PAIRS
+    ]
+    if not pairs:
         return None
-
-    def most(pair: tuple[str, str]) -> float:
-        return max((cell.overlap(pair, method) or 0.0 for method in methods), default=0.0)
-
-    pairs = sorted(cell.pairs, key=lambda pair: -most(pair))[:MOST_PAIRS]
-    height = 0.8 / len(methods)
 
     def draw(axes: Any) -> None:
         for index, method in enumerate(methods):
-            y = np.arange(len(pairs)) + height * (index - (len(methods) - 1) / 2)
             ratios = [cell.overlap(pair, method) for pair in pairs]
-            axes.barh(
-                y,
-                [0.0 if ratio is None else ratio for ratio in ratios],
-                height=0.92 * height,
-                **style(index, "hatch"),
-                edgecolor="white",
-                linewidth=0.4,
-                label=INTERVALS.get(method, method),
+            known = [(ratio, y) for y, ratio in enumerate(ratios) if ratio is not None]
+            label = INTERVALS.get(method, method)
+            axes.plot(
+                *zip(*known, strict=True), ls="none", clip_on=False, label=label, **look(index, "marker")
             )
-            for at, ratio in zip(y, ratios, strict=True):
-                text = "–" if ratio is None else f"{ratio:.2f}"
-                axes.text((ratio or 0.0) + 0.01, at, text, va="center", size=7)
         axes.set_yticks(range(len(pairs)), [f"{b} − {a}" for a, b in pairs])
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.08)
+        axes.set_ylim(len(pairs) - 0.5, -0.5)
+        axes.set_xlim(0, 1)
         axes.set_xlabel("overlap ratio")
         add_legend(axes)
 
-    more = len(cell.pairs) - len(pairs)
-    rest = f"; {more} pairs that overlap less are in the table" if more else ""
+    apart = sum(ratio < 0.005 for ratio in most.values())
+    more = len(cell.pairs) - len(pairs) - apart
+    rest = f"; {count(apart, 'pair')} apart by all methods" if apart else ""
+    rest += f"; {count(more, 'more pair')} in the table" if more else ""
     runs = sorted({n for r in cell.tests for n in (r.n_a, r.n_b)})
     n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
     return Figure(
@@ -201,5 +192,5 @@ def overlap(material: Material, cell: Result) -> Figure | None:
         "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
         "new runs on this test set.",
         draw,
-        size=(6.8, 1.2 + 0.22 * len(pairs) * len(methods)),
+        size=(COLUMN, 0.6 + 0.17 * len(pairs)),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from replitune.replicas import Replica
-from replitune.report.drawing import Figure, Figures, add_legend, of_each_cell, style
+from replitune.report.drawing import Figure, Figures, add_legend, look, of_each_cell, style
 from replitune.report.material import Material
 from replitune.results.result import Result
 
@@ -34,7 +34,7 @@ def tuners(material: Material, cell: Result) -> Figure | None:
                 places += [at + s for s in side]
                 points += values
                 bars.append((float(np.mean(values)), at - 0.4 * width, at + 0.4 * width))
-            axes.plot(places, points, ls="none", ms=4, alpha=0.8, label=tuner, **style(index, "marker"))
+            axes.plot(places, points, ls="none", ms=3, alpha=0.8, label=tuner, **look(index, "marker"))
             axes.hlines(*zip(*bars, strict=True), color="black", lw=1.2)
         axes.set_xticks(range(len(scores)), list(scores), rotation=30 if len(scores) > 4 else 0)
         axes.set_ylabel(cell.name)
@@ -62,19 +62,15 @@ def convergence(material: Material) -> Figures:
     }
 
     def draw(axes: Any) -> None:
-        for index, (system, tuner) in enumerate(groups):
+        systems, kinds = [*histories], list(dict.fromkeys(tuner for _, tuner in groups))
+        for system, tuner in groups:
+            line = style(kinds.index(tuner), "ls", "marker") | style(systems.index(system))
             label: str | None = f"{system}, {tuner}"
             for replica, scores in histories[system].items():
                 if Replica(replica).prefix != tuner:
                     continue
                 axes.plot(
-                    np.arange(len(scores)),
-                    scores,
-                    **style(index, "ls", "marker"),
-                    ms=3,
-                    linewidth=1,
-                    alpha=0.75,
-                    label=label,
+                    np.arange(len(scores)), scores, **line, ms=2, linewidth=0.8, alpha=0.75, label=label
                 )
                 label = None
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -87,6 +83,5 @@ def convergence(material: Material) -> Figures:
         f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
         "curves of one system end apart, it is itself a source of chance. No test.",
         draw,
-        size=(7.2, 3.4),
     )
     return {"tuning": figure}

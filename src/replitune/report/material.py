@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,8 +13,10 @@ from replitune.meta.rows import MetaRow
 from replitune.report.groups import GroupScores
 from replitune.report.segment_browser import Segments
 from replitune.report.why import Why
+from replitune.results.answer import Caveat
 from replitune.results.result import Result
 from replitune.results.summary import Provenance, Summary, summarise_answers
+from replitune.results.wording import count
 from replitune.significance.looks.record import Record
 from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
@@ -46,8 +48,6 @@ class Material:
     histories: Histories = field(default_factory=dict)
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
-    inputs: Sequence[str] = ()
-    """What looks wrong with outputs, or with a table of scores, that were given."""
     unrepeatable: Sequence[str] = ()
     """Replicas that another run would make differently."""
     answers: Sequence[str] = ()
@@ -62,16 +62,42 @@ class Material:
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
     provenance: Provenance | None = None
+    said: Summary | None = None
+    """By what made the results; by default it is made here."""
 
     @cached_property
     def summary(self) -> Summary:
-        return summarise_answers(
+        return self.said or summarise_answers(
             self.cells,
             self.provenance,
             baseline=self.baseline,
             people=self.people,
-            given=[*self.inputs, *self.corpus],
+            given=[*self.corpus, *self.answers],
+            remarks=[*self._remarks()],
         )
+
+    def _remarks(self) -> Iterator[Caveat]:
+        for replica in self.unrepeatable:
+            text = f"{replica} was trained by several threads: another run would not make the same bytes"
+            yield Caveat("unrepeatable", text)
+        if self.looks is not None:
+            plan, again = self.looks.plan, sum(one.looks for one in self.looks.abandoned)
+            text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other p are "
+            text += "not adjusted for them, and differences that are settled early are exaggerated"
+            yield Caveat("looks", text)
+            for system, sizes in plan.sizes.items():
+                if len(sizes) == 1:
+                    yield Caveat(
+                        "looks", f"{system} stays at {sizes[0]}, which is all that there is", system
+                    )
+            if self.looks.abandoned:
+                text = f"What was fixed before the first look was changed after {count(again, 'look')}"
+                yield Caveat("looked-before", f"{text}: p is no longer quite at its level")
+
+    @property
+    def sentences(self) -> str:
+        """The sentence of each test set."""
+        return " ".join(self.summary.lines[: len(self.summary.headlines)])
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import jinja2
 
@@ -20,11 +19,10 @@ from replitune.report.segment_browser import embedded, page_data
 from replitune.report.specification import Table
 from replitune.report.tables_scores import anchor
 from replitune.report.tables_studies import plan_sentences
-from replitune.report.warnings import warnings
 from replitune.results.answer import Answer
 
-SIZE = 4_900_000
-"""Bytes of a page, when segments can be left out to keep to it."""
+SIZE = 4_899_000
+"""Bytes of a page, but for some hundreds, when segments can be left out to keep to it."""
 
 WIDE = 600
 """Points; a wider figure has a row of its own."""
@@ -33,7 +31,7 @@ LARGE, FIGURES = 250_000, 1_500_000
 """Bytes of a figure, and of all of them, beyond which they are left to the folder `figures`."""
 
 ROWS = 400
-"""Of a table, or places of a warning, in the page; files have all."""
+"""Of a table in the page; files have all."""
 SENTENCES = 200
 """Of a metric."""
 
@@ -94,15 +92,14 @@ def page(
             statics[id] = (first["caption"], first["svg"], first["name"])
             drawn.remove(first)
     segments = [part for part in material.segments if part.outputs]
-    groups = groups_of(material)
+    answers = answers_in_words(material)
     text = environment.get_template("report.html").render(
         experiment=material.experiment,
         seed=material.seed,
         summary=material.summary,
         many=any(len(cell.systems) > 2 for cell in material.cells),
-        answers=groups,
-        sentences=sum(len(group.shown) + len(group.folded) for group in groups),
-        warnings=warnings(material),
+        answers=answers,
+        sentences=sum(map(len, answers.values())),
         tables={name: table for name, table in tables.items() if table.rows},
         papers=PAPERS,
         most_rows=ROWS,
@@ -130,46 +127,20 @@ def page(
     return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
 
 
-SHOWN = 6
-"""As many pairs of one metric are told in sight. Of more, the first metric shows those with the
-baseline or the best system, the others the best and its rival; the rest unfolds."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Answers by one (test set, metric)."""
-
-    testset: str
-    metric: str
-    shown: list[Answer]
-    folded: list[Answer]
-
-
 def key(answer: Answer) -> str:
     """Test set, metric and systems, by which the page finds an answer."""
     names = [answer.testset, answer.metric, answer.a, answer.b]
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
 
-def groups_of(material: Material) -> list[Group]:
-    """By (test set, metric); of many pairs, a few are shown."""
-    groups: list[Group] = []
+def answers_in_words(material: Material) -> dict[str, list[Answer]]:
+    """By test set; of each metric those with the best system, or the baseline, stand first."""
+    told: dict[str, list[Answer]] = {}
     for cell in material.cells:
-        every = list(cell.answers)
-        if not every:
-            continue
-        shown, folded = every, []
-        if len(every) > SHOWN:
-            best, second = cell.ranked[:2]
-            first = anchor(cell, material)
-            shown = [one for one in every if first in (one.a, one.b)]
-            if any(group.testset == cell.testset for group in groups):
-                rival = second if first == best else best
-                closest = [one for one in shown if rival in (one.a, one.b)]
-                shown = closest or shown[:1]
-            folded = [one for one in every if one not in shown]
-        groups.append(Group(cell.testset, cell.name, shown, folded))
-    return groups
+        first = anchor(cell, material) if cell.answers else ""
+        every = sorted(cell.answers, key=lambda one: first not in (one.a, one.b))
+        told.setdefault(cell.testset, []).extend(every[:SENTENCES])
+    return {testset: answers for testset, answers in told.items() if answers}
 
 
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)

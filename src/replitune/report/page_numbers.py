@@ -7,6 +7,7 @@ exchanged. Lists of pairs are in the order of `pairs_of`.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -21,12 +22,15 @@ from replitune.report.ranks import by_people, places
 from replitune.report.tables_scores import anchor
 from replitune.report.why import Why
 from replitune.report.words import Moments, Words, half_width
-from replitune.results.answer import AHEAD, Answer, of_outputs
+from replitune.results.answer import AHEAD, Answer, of_outputs, unfit
 from replitune.results.findings import adjusted
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import verdict
 from replitune.significance.variances import RUNS, shares
+
+BINS = 20
+"""Of a histogram on each side of 0, at most."""
 
 
 def numbers(material: Material) -> dict[str, Any]:
@@ -133,13 +137,17 @@ def _cell(
         "says": {test.method: test.generalises_to for test in cell.tests},
         "systems": systems,
         "anchor": anchor(cell, material),
+        "own": rounded(
+            cell.better_by(x - cell.systems[anchor(cell, material)].avg)
+            for x in cell.systems[anchor(cell, material)].scores.values()
+        ),
         "tests": [
             [
                 place[t.a],
                 place[t.b],
                 method[t.method],
                 *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high)),
-                0 if of_outputs(t) else verdict(t, cell.alpha, cell.higher_is_better),
+                0 if of_outputs(t) or unfit(cell, t) else verdict(t, cell.alpha, cell.higher_is_better),
             ]
             for t in cell.tests
         ],
@@ -151,11 +159,21 @@ def _cell(
                 None if one.state == "these-outputs" else short(detectable(material, cell, t)),
                 _doubt(t, place),
                 _plans(plan_grid(cell, t, runs, sizes)),
+                _dots(cell, t),
                 _told(one),
             ]
             for t, one in zip(_leading(cell), cell.answers, strict=True)
         ],
     }
+
+
+def _dots(cell: Result, test: TestResult) -> list[Any]:
+    """By how much B is better: its mean than each run of A, then each of its runs than A's mean."""
+    a, b = cell.systems[test.a], cell.systems[test.b]
+    values = [b.avg - x for x in a.scores.values()] + [x - a.avg for x in b.scores.values()]
+    places = np.array([cell.better_by(value) for value in values])
+    low, high = float(places.min()), float(places.max())
+    return [low, high, packed(places, low, high, 2)]
 
 
 def _told(one: Answer) -> list[Any]:
@@ -253,23 +271,41 @@ def _why(one: Why, alpha: float) -> dict[str, Any]:
 
 def segment_scores(means: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     """The scores of a metric, of all systems on one scale: what is equal of two systems is equal in
-    the page. `counts`, of each pair: segments on which the second scores lower, as high, higher."""
+    the page. `pairs`, of each: width of a bin of the differences; segments on which the second scores
+    lower, as high, higher; and those in each bin, of which 0 is the middle edge and what is equal is in
+    none."""
     known = [values[np.isfinite(values)] for values in means.values()]
     low = min((float(values.min()) for values in known if len(values)), default=0.0)
     high = max((float(values.max()) for values in known if len(values)), default=0.0)
     codes = {name: _codes(values, low, high) for name, values in means.items()}
-    counts = []
+    one = (high - low) / (256**3 - 2)
+    pairs = []
     for a, b in pairs_of(codes):
-        there = np.isfinite(means[a]) & np.isfinite(means[b])
-        signs = np.sign(codes[b] - codes[a])[there]
-        counts.append([int((signs == sign).sum()) for sign in (-1, 0, 1)])
+        delta = (codes[b] - codes[a])[np.isfinite(means[a]) & np.isfinite(means[b])]
+        most = float(np.abs(delta).max(initial=0)) * one
+        step = _step(most / BINS)
+        number = (np.abs(delta) * one // step).astype(np.int64)
+        half = int(number.max(initial=0)) + 1
+        bins = np.bincount(
+            (half + np.where(delta > 0, number, -number - 1))[delta != 0], minlength=2 * half
+        )
+        counts = [int((np.sign(delta) == sign).sum()) for sign in (-1, 0, 1)]
+        pairs.append([step, counts, bins.tolist()])
     return {
         "names": list(codes),
         "low": low,
         "high": high,
         "scores": [_base64(own, 3) for own in codes.values()],
-        "counts": counts,
+        "pairs": pairs,
     }
+
+
+def _step(least: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    if least <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(float(f"{times * power:.12g}") for times in (1, 2, 5, 10) if times * power >= least)
 
 
 def _means(by_name: Mapping[str, Moments], alpha: float) -> dict[str, Any]:

@@ -29,7 +29,8 @@ class Place:
 def ranking(result: Result) -> Ranking | None:
     """For three systems and more: their order by the lead test, where all pairs were tested and all
     decisions hold together."""
-    if len(result.systems) < 3 or any(one.state == "these-outputs" for one in result.answers):
+    codes = {caveat.code for one in result.answers for caveat in one.trust}
+    if len(result.systems) < 3 or codes & {"one-run", "identical-runs", "run-effect"}:
         return None
     ranked = result.rankings().get(result.lead_method)
     return None if ranked is None or ranked.clusters is None else ranked

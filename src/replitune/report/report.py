@@ -200,6 +200,26 @@ class Report:
         with atomic_open(path) as handle:
             handle.write(self.to_latex(style=style))
 
+    def methods_paragraph(self) -> str:
+        """What was done, with references, for a paper."""
+        from replitune.report.methods_paragraph import methods
+
+        return "\n\n".join(methods(self.material)) + "\n"
+
+    def write_methods_paragraph(self, path: str | Path) -> None:
+        """The same as a file."""
+        with atomic_open(path) as handle:
+            handle.write(self.methods_paragraph())
+
+    def write_figures(self, folder: str | Path) -> None:
+        """DIR/<test set>.<metric>.<kind>.pdf and .svg: every figure for which there are data."""
+        from replitune.report.drawing import render
+
+        for name, figure in contents.figures(self.material).items():
+            for suffix, content in render(name, figure, ("pdf", "svg")).items():
+                with atomic_open(Path(folder) / f"{name}.{suffix}", "wb") as handle:
+                    handle.write(content)
+
     def write_html(self, path: str | Path) -> None:
         """The whole report as one page that works offline."""
         from replitune.report.drawing import render
@@ -227,8 +247,6 @@ class ComparisonReport(Report):
     """By system; none for a table of scores."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
-    undirected: tuple[str, ...] = ()
-    """Metrics of which nothing says whether more or less is better."""
 
     @cached_property
     def cells(self) -> list[tuple[Result, SegmentStatistics]]:
@@ -248,9 +266,8 @@ class ComparisonReport(Report):
             methods={entry.id: entry.name for entry in settings.methods},
             segments=[] if self.texts is None else [self._segments(lead, store, self.texts)],
             explain=self._explain,
-            inputs=self.comparison.inputs,
             people=self.comparison.people,
-            provenance=self.comparison.summary.provenance,
+            said=self.comparison.summary,
         )
 
     @property

@@ -106,6 +106,10 @@ class Table:
     rows: Sequence[Sequence[Any]]
     title: str = ""
     caption: str = ""
+    name: str = ""
+    """As it is asked for; its label in LaTeX."""
+    said: str = ""
+    """What the answers say about its rows; the caption in a paper begins with it."""
     filters: int = 0
     """Number of printed columns, from the first, by which the page can filter."""
 
@@ -148,21 +152,10 @@ class Table:
         return f"{self.caption}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
     def latex(self) -> str:
-        """A booktabs table; rules between the groups of the first column."""
-        body = ""
-        for r, row in enumerate(self.cells):
-            if r and row[0][0] != self.cells[r - 1][0][0]:
-                body += "\\midrule\n"
-            body += f"{' & '.join(_marked_latex(*cell) for cell in row)} \\\\\n"
-        spec = "".join("l" if column.left else "r" for column in self.printed)
-        head = " & ".join(map(latex_text, self.header))
-        return (
-            "% needs \\usepackage{booktabs}\n"
-            "\\begin{table}[t]\n\\centering\n"
-            f"\\begin{{tabular}}{{{spec}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}"
-            f"\\bottomrule\n\\end{{tabular}}\n\\caption{{{latex_text(self.caption)}}}\n"
-            "\\end{table}\n"
-        )
+        """A booktabs table, for a column or the width of a two-column A4 page."""
+        from replitune.report.latex import latex
+
+        return latex(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Exact values as a DataFrame."""
@@ -253,48 +246,5 @@ def _marked_markdown(text: str, marks: Sequence[str]) -> str:
     return text + (" ‡" if "odd" in marks else "")
 
 
-def _marked_latex(text: str, marks: Sequence[str]) -> str:
-    text = latex_text(text)
-    text = f"\\textbf{{{text}}}" if "best" in marks else text
-    text += "$^{\\dagger}$" if "sign" in marks else ""
-    return text + ("$^{\\ddagger}$" if "odd" in marks else "")
-
-
 def markdown_text(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
-
-
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "[": r"{[}",
-    "]": r"{]}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "−": r"$-$",
-    "Δ": r"$\Delta$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "†": r"$\dagger$",
-    "‡": r"$\ddagger$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    MISSING: "--",
-}
-IN_LATEX = str.maketrans(LATEX)
-
-
-def latex_text(text: str) -> str:
-    """`text` with LaTeX's special characters escaped. Brackets are in braces because a row
-    that begins with one would be taken as the argument of the line break before it."""
-    return text.translate(IN_LATEX)

@@ -9,14 +9,15 @@ from replitune.report.material import Material
 from replitune.report.ranks import Place, Ranks, by_people, places, rank_text
 from replitune.report.specification import Column, Table, limits
 from replitune.results.answer import AHEAD
-from replitune.results.findings import adjusted, best, interval_methods
+from replitune.results.findings import adjusted, at_the_top, interval_methods
 from replitune.results.numbers import p_value, score, signed
 from replitune.results.result import Result
-from replitune.results.wording import INTERVALS, corrected
+from replitune.results.wording import INTERVALS, corrected, listed
 from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
 
 T = TypeVar("T")
+BOLD = "the best is bold, and what is not shown to differ from it"
 
 TESTSET = Column("test set", "testset", lambda cell, *_: cell.testset, left=True)
 CELL = (
@@ -42,7 +43,8 @@ def overview(material: Material) -> Table:
         rows += [(testset, system, group) for system in every]
     lead = next((cell.lead_method for cell in cells if cell.tests), None)
     against = f"the baseline ({baseline})" if baseline else "the best system of the column"
-    caption = "Mean score ± standard deviation over n replicas (s_test); the best is bold"
+    replicated = "" if not _replicated(material) else " ± standard deviation over n replicas (s_test)"
+    caption = f"Mean score{replicated}; {BOLD}"
     if lead:
         caption += (
             f", † differs from {against} at {material.alpha:g} by the {lead} test "
@@ -57,6 +59,7 @@ def overview(material: Material) -> Table:
         )
     return Table(
         title="Overview",
+        said=material.sentences,
         caption=f"{caption}. ↑ higher, ↓ lower is better.",
         columns=(
             Column("test set", "testset", lambda testset, *_: testset, left=True),
@@ -144,7 +147,7 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
         return score(cell.systems[system].avg, cell.decimals) + more
 
     def mark(cell: Result, system: str) -> str:
-        words = ["best"] if best(cell) == system else []
+        words = ["best"] if at_the_top(cell, system) else []
         one = cell.answer((anchor(cell, material), system))
         words += ["sign"] if one is not None and one.state in (*AHEAD, "different") else []
         return " ".join(words)
@@ -183,7 +186,7 @@ def multeval(material: Material) -> Table:
     return Table(
         title="Metric by system",
         caption=f"Mean score over n replicas, standard deviations from the choice of the test set "
-        f"(s_sel) and over replicas (s_test){tested}; the best mean is bold.",
+        f"(s_sel) and over replicas (s_test){tested}; {BOLD}.",
         columns=(
             TESTSET,
             *CELL[1:],
@@ -195,7 +198,7 @@ def multeval(material: Material) -> Table:
                 "avg",
                 show=score,
                 in_units=True,
-                mark=lambda cell, system: "best" if system.name == best(cell) else "",
+                mark=lambda cell, system: "best" * at_the_top(cell, system.name),
             ),
             Column("s_sel", "s_sel", show=score, in_units=True),
             *_spreads(material, "s_test"),
@@ -244,16 +247,21 @@ def _replicated(material: Material) -> bool:
 
 
 SYSTEM = Column("system", "system", "name", left=True)
+SPREADS = {
+    "s_sel": "standard deviation from the choice of the test set (s_sel, bootstrap)",
+    "s_dev": "standard deviation over replicas on the dev set (s_dev)",
+    "s_test": "standard deviation over replicas on the test set (s_test)",
+}
 
 
 def systems(material: Material) -> Table:
     """Clark et al. (2011), Table 1: mean over n replicas, ``s_sel`` (choice of the test set,
     bootstrap), ``s_dev`` and ``s_test`` (over replicas), and the median replica."""
+    spreads, replicated = _spreads(material, *SPREADS), _replicated(material)
+    said = [SPREADS[str(column.key)] for column in spreads] + ["the median replica"] * replicated
     return Table(
         title="Scores and their spread",
-        caption="Mean score of each system over its n replicas (Avg), standard deviation from "
-        "the choice of the test set (s_sel, bootstrap), over replicas on the dev set (s_dev) "
-        "and on the test set (s_test), and the median replica; the best mean is bold.",
+        caption=f"{listed(['Mean score of each system over its n replicas (Avg)', *said])}; {BOLD}.",
         columns=(
             *CELL,
             SYSTEM,
@@ -263,10 +271,10 @@ def systems(material: Material) -> Table:
                 "avg",
                 show=score,
                 in_units=True,
-                mark=lambda cell, system: "best" if system.name == best(cell) else "",
+                mark=lambda cell, system: "best" * at_the_top(cell, system.name),
             ),
-            *_spreads(material, "s_sel", "s_dev", "s_test"),
-            *([Column("median", "median_replica")] if _replicated(material) else []),
+            *spreads,
+            *([Column("median", "median_replica")] if replicated else []),
         ),
         rows=system_rows(material),
         filters=2,

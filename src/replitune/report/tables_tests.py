@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from replitune.report.material import Material
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
-from replitune.report.specification import Column, Table, ends, exact
+from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
 from replitune.results.findings import adjusted, difference, significant
-from replitune.results.numbers import MISSING, p_value, score, signed
+from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
 from replitune.results.rows import DETAILS
 from replitune.results.wording import INTERVALS, corrected
@@ -22,14 +23,56 @@ from replitune.significance.variances import VarianceRow, shares
 
 Pair = tuple[str, str]
 
-PAIR = (
-    Column(None, "a", lambda _, pair, *__: pair[0]),
-    Column(None, "b", lambda _, pair, *__: pair[1]),
-    Column("pair", None, lambda _, pair, *__: f"{pair[1]} − {pair[0]}", left=True),
-)
-"""Of rows whose second object is a pair."""
 
-PAIR_OF_ROW = (*exact("a", "b"), Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True))
+def _pair(row: Any) -> Pair:
+    return row if isinstance(row, tuple) else (row.a, row.b)
+
+
+PAIR = (
+    Column(None, "a", lambda _, pair, *__: _pair(pair)[0]),
+    Column(None, "b", lambda _, pair, *__: _pair(pair)[1]),
+    Column("pair", None, lambda cell, pair, *_: _over(cell, _pair(pair)), left=True),
+)
+"""Of rows whose second object is a pair, or a test; printed in the direction of the answer."""
+
+
+def _over(cell: Result, pair: Pair) -> str:
+    behind, ahead = cell.ahead_last(pair)
+    return f"{ahead} over {behind}"
+
+
+def by(delta: Callable[..., float | None], key: str | None = None) -> Column:
+    """How much better the system is that is ahead, of the difference B - A."""
+
+    def value(cell: Result, *row: Any) -> float | None:
+        found, pair = delta(cell, *row), _pair(row[0])
+        return found and cell.better_by(found if cell.ahead_last(pair) == pair else -found)
+
+    return Column("by", key, value, score, in_units=True)
+
+
+def _delta(*row: Any) -> float:
+    return float(row[-1].delta)
+
+
+def better_ends() -> tuple[Column, ...]:
+    """The interval of `by`."""
+
+    def ends(cell: Result, test: TestResult) -> tuple[float | None, float | None]:
+        low, high = ((None if x is None else cell.better_by(x)) for x in (test.ci_low, test.ci_high))
+        return (low, high) if cell.better_by(1.0) > 0 else (high, low)
+
+    return (
+        Column("CI", None, ends, limits, in_units=True),
+        Column(None, "ci_low", lambda *row: ends(*row)[0]),
+        Column(None, "ci_high", lambda *row: ends(*row)[1]),
+    )
+
+
+PAIR_OF_ROW: tuple[Column, ...] = (
+    *exact("a", "b"),
+    Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True),
+)
 """Of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)
@@ -40,26 +83,37 @@ def pair_rows(material: Material) -> list[tuple[Result, Pair]]:
     return [(cell, pair) for cell in material.cells for pair in cell.pairs]
 
 
+def test_rows(material: Material) -> list[tuple[Result, TestResult]]:
+    """A row for each test, B the system that is ahead."""
+    rows = []
+    for cell in material.cells:
+        for result in cell.tests:
+            found = cell.test(cell.ahead_last((result.a, result.b)), result.method)
+            rows += [] if found is None else [(cell, found)]
+    return rows
+
+
 def pairs(material: Material) -> Table:
-    """Every pair of systems by every test: difference, interval, p, adjusted p, the smallest p
-    that the test could have returned, and what a small p generalises to."""
+    """Every pair of systems by every test: how much better the system is that is ahead, interval, p,
+    adjusted p, the smallest p that the test could have returned, and what a small p generalises to."""
     alpha = material.alpha
-    rows = [(cell, result) for cell in material.cells for result in cell.tests]
+    rows = test_rows(material)
     noticed = any(published_name(cell) for cell in material.cells)
     counted = any(result.details.get("won") is not None for _, result in rows)
     return Table(
         title="Differences and their tests",
-        caption="Differences between systems: p by each test, adjusted p "
+        said=material.sentences,
+        caption="How much better the first system of a pair is than the second: p by each test, adjusted p "
         f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
         "small p generalises to." + (f" {CAPTION}." if noticed else ""),
         columns=(
             *CELL,
-            *PAIR_OF_ROW,
+            *PAIR,
             METHOD,
             *exact("score_a", "score_b"),
-            Column("delta", "delta", show=signed, in_units=True),
+            by(_delta, "by"),
             *([Column(HEADING, HEADING, _noticed, percent)] if noticed else []),
-            *ends(),
+            *better_ends(),
             *([Column("won / tied / lost", None, _counted)] if counted else []),
             *exact("se", "df"),
             Column("p", "p", show=p_value),
@@ -105,7 +159,7 @@ def _detail(name: str) -> Callable[[Result, TestResult], float | None]:
 
 
 def _counted(cell: Result, result: TestResult) -> str:
-    """Shares of the test sets drawn that B won, tied and lost, in percent."""
+    """Shares of the test sets drawn that the system that is ahead won, tied and lost, in percent."""
     shares = [result.details.get(name) for name in ("won", "tied", "lost")]
     return MISSING if None in shares else " / ".join(f"{100 * (s or 0):.1f}" for s in shares)
 
@@ -136,7 +190,8 @@ def p(material: Material) -> Table:
         columns=(
             *CELL,
             *PAIR,
-            Column("delta", "delta", difference, signed, True),
+            by(difference),
+            Column(None, "delta", difference),
             *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
         ),
         rows=pair_rows(material),
@@ -197,21 +252,14 @@ def resampling(material: Material) -> Table:
             Column("unit", "unit", lambda *row: row[2], left=True),
             Column("AR", "ar", lambda *row: row[3], left=True),
             Column("bootstrap", "bootstrap", lambda *row: row[4], left=True),
-            Column("delta", "delta", delta, signed, True),
+            by(delta),
+            Column(None, "delta", delta),
             column("p AR", "p_ar", 1),
             column("p bootstrap", "p_bootstrap", 2),
         ),
         rows=rows,
         filters=4,
     )
-
-
-PAIR_OF_TEST = (
-    Column(None, "a", lambda _, test, __: test.a),
-    Column(None, "b", lambda _, test, __: test.b),
-    Column("pair", None, lambda _, test, __: f"{test.b} − {test.a}", left=True),
-)
-"""Of rows whose second object is a test."""
 
 
 def variances(material: Material) -> Table | None:
@@ -235,7 +283,7 @@ def variances(material: Material) -> Table | None:
         "the test set's, more runs cannot help.",
         columns=(
             *CELL,
-            *PAIR_OF_TEST,
+            *PAIR,
             Column("source", "source", left=True),
             Column("of", "about", show=lambda name: name or "", left=True),
             Column("sd", "sd", show=score, in_units=True),
@@ -288,10 +336,11 @@ def suites(material: Material) -> Table | None:
         columns=(
             Column("suite", "suite", lambda cell, *_: cell.testset, left=True),
             Column("metric", "metric", lambda cell, *_: cell.name, left=True),
-            *PAIR_OF_TEST,
+            *PAIR,
             Column("test set", "testset", left=True),
             Column("weight", "weight", show=score),
-            Column("delta", "delta", show=signed, in_units=True),
+            by(_delta),
+            *exact("delta"),
             Column("p", "p", show=p_value, mark=lambda *row: "sign" if (row[-1].p or 1) <= alpha else ""),
             Column("better", "better_on"),
             Column("worse", "worse_on"),
@@ -316,7 +365,7 @@ def _on_testsets(
     }
     p = adjust([one.p for one in alone.values()], "holm")
     return rows + [
-        OnTestSet(testset, cell.suite[testset], one.delta if one.a == test.a else -one.delta, q)
+        OnTestSet(testset, cell.suite[testset], one.delta, q)
         for (testset, one), q in zip(alone.items(), p, strict=True)
     ]
 

@@ -55,6 +55,7 @@ SERIOUS = (
     "looked-before",
     "wide-margin",
     "guessed",
+    "missing",
     "given",
     "out-of-reach",
 )
@@ -247,7 +248,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         doubt=doubt,
         trust=tuple(_trust(cell, test, state)),
         counts=counts,
-        next=_next(test, state, counts, doubt),
+        next=_next(cell, test, state, counts, doubt),
         size_text=f"{size} {cell.name}",
         interval_text=limits,
         by_text=("equal" if test.delta == 0 else f"{ahead} {word} by {size}")
@@ -268,14 +269,36 @@ def of_outputs(test: TestResult) -> bool:
     return single or test.generalises_to.startswith("these outputs")
 
 
+def unfit(cell: Result, test: TestResult) -> str:
+    """Why the test is not of what there is: samples that differ as runs do, or a system whose runs are
+    copies of one, which say no more than that one. A test for these runs alone needs none that differ."""
+    if any(note.code == "run-effect" for note in test.notes):
+        return "samples differ as whole runs do"
+    if _scope(test) != "text":
+        for name in _copied(cell, test):
+            return f"the runs of {name} are the same, as copies of one are"
+    return ""
+
+
+def _copied(cell: Result, test: TestResult) -> list[str]:
+    """Systems whose runs are all the same."""
+    known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
+    return [
+        system.name
+        for system in known
+        for note in system.notes.get("s_test", ())
+        if note.code == "identical-runs"
+    ]
+
+
 def _state(cell: Result, test: TestResult) -> State:
     p = adjusted(test)
     if of_outputs(test):
         return "these-outputs"
     if p is None:
         return "cannot"
-    if any(note.code == "run-effect" for note in test.notes):
-        return "undecided"  # samples that are runs: the test is not of what there is
+    if unfit(cell, test):
+        return "undecided"
     found = p <= cell.alpha and test.delta != 0
     if cell.neutral:
         return "different" if found else "undecided"
@@ -291,9 +314,7 @@ def _state(cell: Result, test: TestResult) -> State:
 def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Rule, ...]:
     """For `not-worse` and `same` p is not corrected: all of several tests reject by chance no more
     often than one (intersection-union)."""
-    if cell.neutral or state in ("these-outputs", "cannot"):
-        return ()
-    if any(note.code == "run-effect" for note in test.notes):
+    if cell.neutral or state in ("these-outputs", "cannot") or unfit(cell, test):
         return ()
     rules: dict[Rule, bool] = {
         "better": state in AHEAD and ahead == test.b,
@@ -316,11 +337,9 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
         if not lonely:
             text = "The test looks at these outputs alone: other runs may score otherwise"
         found.append(Caveat("one-run", text, lonely[0] if len(lonely) == 1 else ""))
-    for name in (test.a, test.b):
-        scores = [*cell.systems[name].scores.values()] if name in cell.systems else []
-        if len(scores) > 1 and len(set(scores)) == 1:
-            text = f"All {len(scores)} runs of {name} scored the same, as copies of one would"
-            found.append(Caveat("identical-runs", text, name))
+    for name in _copied(cell, test):
+        text = f"All {cell.systems[name].n} runs of {name} are the same in every segment"
+        found.append(Caveat("identical-runs", text, name))
     if (margin := test.details.get("margin")) is not None:
         known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
         scores = [score for system in known for score in system.scores.values()]
@@ -384,7 +403,7 @@ def _quantile(df: float) -> float:
     return float(stdtrit(min(df, 1e9), 0.975))
 
 
-def _next(test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -> str:
+def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -> str:
     kind, unit = counts.kind, "document" if "document" in test.unit else "segment"
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
@@ -393,6 +412,8 @@ def _next(test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -
         return f"2 more {kind}s of {whose}"
     if any(note.code == "run-effect" for note in test.notes):
         return "compare them with `design: runs`"
+    if unfit(cell, test):
+        return f"other runs of {listed(_copied(cell, test))}; `crossed` with `scope: segments` needs none"
     if state in DECIDED:
         return NOTHING
     if state == "cannot" or doubt is None or not test.se or test.delta == 0:
@@ -417,7 +438,7 @@ def _next(test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -
         runs = max(math.ceil(max(test.n_a, test.n_b) * (most - 1)), 1)
         return f"about {count(runs, f'more {kind}')} of each"
     number = counts.documents if unit == "document" else counts.segments
-    return f"about {_rounded(number * (most - 1)):,} more {unit}s"
+    return f"about {count(_rounded(number * (most - 1)), f'more {unit}')}"
 
 
 def _about(times: float) -> str:
@@ -475,8 +496,8 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
         return f"{start}; they are the same within the margin of {answer.margin:g}{between}."
     if state == "cannot":
         return f"{start}; whether it is better cannot be told here."
-    if any(note.code == "run-effect" for note in test.notes):
-        return f"{start}{between}; but samples differ as whole runs do, so this is not decided."
+    if why := unfit(cell, test):
+        return f"{start}{between}; but {why}, so this is not decided."
     if test.alternative != "two-sided":
         word = {"greater": "better", "less": "worse"}[test.alternative]
         return f"{start}{between}; that {test.b} is {word} than {test.a} is not shown."
@@ -547,10 +568,9 @@ def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> 
     yield from _next_run(cell, test)
     for name, word in (("better_on", "better"), ("worse_on", "worse")):
         if number := test.details.get(name):
-            yield (
-                f"{test.b} is {word} than {test.a} on at least {number:.0f} of the "
-                f"{len(cell.suite)} test sets."
-            )
+            of = len(cell.suite)
+            on = f"at least {number:.0f} of the {of}" if number < of else "both" if of == 2 else f"all {of}"
+            yield f"{test.b} is {word} than {test.a} on {on} test sets."
     if state == "undecided" and doubt is not None:
         half, runs, text = (
             score(x, cell.decimals) for x in (doubt.half, doubt.twice_runs, doubt.twice_text)

@@ -54,6 +54,10 @@ class Results:
     """Of what was compared, by what it is."""
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
+    undirected: Sequence[str] = ()
+    """Metrics of which nothing says whether more or less is better."""
+    command: str = ""
+    """That compares."""
 
     @property
     def warnings(self) -> list[str]:
@@ -65,11 +69,12 @@ class Results:
         settings = {**plain(self.settings), "design": self.design}
         return summarise_answers(
             [*self.metrics.values()],
-            Provenance(__version__, self.seed, settings, dict(self.sha256)),
+            Provenance(__version__, self.seed, settings, {**self.sha256}, self.command),
             baseline=getattr(self.settings.pairs, "baseline", None),
             people=self.people,
             given=self.inputs,
             doubts=[doubt.text for doubt in self.doubts],
+            undirected=self.undirected,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -265,12 +270,12 @@ def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) 
 
 
 def sha256_of(stores: Sequence[SegmentStatistics]) -> dict[str, str]:
-    """Of references and outputs, where they are known."""
+    """Of references and outputs, of which those are known; a table of scores has neither."""
     known: dict[str, str] = {}
     for store in stores:
         for name, metadata in store.metadata.items():
-            known[f"references of {metadata.testset}"] = metadata.reference_sha256
             for replica, sha256 in metadata.decode_sha256.get(name, {}).items():
+                known[f"references of {metadata.testset}"] = metadata.reference_sha256
                 known[f"{name} {replica} on {metadata.testset}"] = sha256
     return {what: sha256 for what, sha256 in known.items() if sha256}
 

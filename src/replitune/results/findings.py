@@ -38,9 +38,13 @@ def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, 
     return (p, low, high) if b_ahead else (1 - p, 1 - high, 1 - low)
 
 
-def best(cell: Result) -> str | None:
-    """The system with the best mean, when there are several to compare."""
-    return None if cell.neutral or len(cell.systems) < 2 else cell.ranked[0]
+def at_the_top(cell: Result, system: str) -> bool:
+    """Whether it has the best mean of several systems, or is not shown to differ from that one."""
+    if cell.neutral or len(cell.systems) < 2:
+        return False
+    answer = cell.answer((cell.ranked[0], system))
+    alike = answer is not None and answer.state in ("same", "undecided", "these-outputs")
+    return system == cell.ranked[0] or alike
 
 
 def interval_methods(cell: Result) -> list[str]:

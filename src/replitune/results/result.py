@@ -139,12 +139,14 @@ class Result:
         return {((result.a, result.b), result.method): result for result in self.tests}
 
     def test(self, pair: tuple[str, str], method: str) -> TestResult | None:
-        return self._tests.get((pair, method))
+        """Of B against A, whichever way round the pair was tested."""
+        found = self._tests.get((pair, method))
+        turned = None if found else self._tests.get((pair[::-1], method))
+        return turned.swapped() if turned else found
 
     def lead_test(self, pair: tuple[str, str]) -> TestResult | None:
-        """What the lead test says about a pair, in either order."""
-        test = self.test(pair, self.lead_method)
-        return test or self.test((pair[1], pair[0]), self.lead_method)
+        """What the lead test says about B against A."""
+        return self.test(pair, self.lead_method)
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
@@ -153,7 +155,20 @@ class Result:
 
     def answer(self, pair: tuple[str, str]) -> Answer | None:
         """About a pair, in either order."""
-        return next((one for one in self.answers if {one.a, one.b} == {*pair}), None)
+        return self._answers.get(frozenset(pair))
+
+    @cached_property
+    def _answers(self) -> dict[frozenset[str], Answer]:
+        return {frozenset((one.a, one.b)): one for one in self.answers}
+
+    def ahead_last(self, pair: tuple[str, str]) -> tuple[str, str]:
+        """The pair with the system that is ahead as B, as answers tell it."""
+        one = self.answer(pair)
+        return pair if one is None or one.ahead != pair[0] else (pair[1], pair[0])
+
+    def better_by(self, delta: float) -> float:
+        """By how much B is better, of a difference B - A."""
+        return delta if self.higher_is_better or self.neutral else -delta
 
     @property
     def closest(self) -> tuple[str, str] | None:
@@ -180,11 +195,11 @@ class Result:
 
     def overlap(self, pair: tuple[str, str], method: str) -> float | None:
         """Overlap ratio of the two systems' intervals by one interval method."""
-        return self._overlaps.get((*pair, method))
+        return self._overlaps.get((frozenset(pair), method))
 
     @cached_property
-    def _overlaps(self) -> dict[tuple[str, str, str], float | None]:
-        return {(item.a, item.b, item.method): item.ratio for item in self.overlaps}
+    def _overlaps(self) -> dict[tuple[frozenset[str], str], float | None]:
+        return {(frozenset((item.a, item.b)), item.method): item.ratio for item in self.overlaps}
 
     @property
     def neutral(self) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from replitune import __version__
 from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
+from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed
 
@@ -19,6 +20,7 @@ NAMED = 3
 """Systems that are named; of more, the number."""
 MOST_GIVEN = 4
 """Remarks on what was given that are told one by one."""
+GUESSED = "Nothing says whether more or less of {} is better: more is taken to be"
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
 
@@ -42,7 +44,9 @@ class Provenance(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     """Of the tests."""
     inputs: dict[str, str]
-    """sha256 by what was read: ``references of t``, ``A run-001 on t``."""
+    """sha256 by what was read: ``references of t``, ``A run-001 on t``, the file of a table of scores."""
+    command: str = ""
+    """That made it; empty in Python."""
     cite: str = CITE
 
 
@@ -93,11 +97,15 @@ def summarise_answers(
     people: Sequence[str] = (),
     given: Sequence[str] = (),
     doubts: Sequence[str] = (),
+    undirected: Sequence[str] = (),
+    remarks: Sequence[Caveat] = (),
 ) -> Summary:
     """From the results of each (test set, metric).
 
     `people`: metrics that are judgements. `given`: what looks wrong with what was given.
     `doubts`: why outputs can hardly be translations of these segments; then this is what is said.
+    `undirected`: metrics of which nothing says whether more or less is better. `remarks`: what else is
+    to be known.
     """
     testsets: dict[str, list[Result]] = {}
     for cell in cells:
@@ -105,16 +113,21 @@ def summarise_answers(
             testsets.setdefault(cell.testset, []).append(cell)
     names = tuple(name for cell in cells for name in cell.systems)
     doubted = [
-        Caveat("given", text if text.startswith(names) else capital(text)) for text in (*doubts, *given)
+        *(Caveat("given", text if text.startswith(names) else capital(text)) for text in (*doubts, *given)),
+        *(Caveat("guessed", f"{GUESSED.format(name)} (--lower-is-better {name})") for name in undirected),
+        *_missing(cells),
+        *_disagreements(cells),
+        *remarks,
     ]
+    told = doubted.pop(0).sentence if doubts else None
     leads = [own[0] for own in testsets.values()]
     alone = {cell.testset: cell for cell in reversed(cells) if len(cell.systems) == 1}
     return Summary(
         headlines=tuple(
-            Headline(testset, f"Nothing can be said yet. {doubts[0]}", "amber", 0, 0)
+            Headline(testset, f"Nothing can be said yet. {told}", "amber", 0, 0)
             for testset in dict.fromkeys([*testsets, *alone])
         )
-        if doubts
+        if told
         else (
             *(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
             *(Headline(name, _of_one(cell), tone(False, doubted), 0, 0) for name, cell in alone.items()),
@@ -124,6 +137,38 @@ def summarise_answers(
         next=_next(leads, baseline),
         provenance=provenance,
     )
+
+
+def _missing(cells: Sequence[Result]) -> list[Caveat]:
+    """Replicas that could not be made."""
+    places = dict.fromkeys(
+        f"{system} has no {replica} on {cell.testset} ({reason}); what fails may not be like the others"
+        for cell in cells
+        for system, reasons in cell.missing.items()
+        for replica, reason in reasons.items()
+    )
+    return [Caveat("missing", text) for text in places]
+
+
+def _disagreements(cells: Sequence[Result]) -> list[Caveat]:
+    """Tests that fall on another side of the level than the one that leads."""
+    sides: dict[tuple[str, str], list[bool]] = {}
+    for cell in cells:
+        led = {frozenset((one.a, one.b)): one for one in cell.answers if one.p is not None}
+        for test in cell.tests:
+            one = led.get(frozenset((test.a, test.b)))
+            if one is not None and test.method != one.method and adjusted(test) is not None:
+                known = sides.setdefault((test.method, one.method), [])
+                known.append(significant(test, cell.alpha) != ((one.p or 0.0) <= cell.alpha))
+    return [
+        Caveat(
+            "disagree",
+            f"{other} and {lead} disagree about {sum(found)} of {count(len(found), 'difference')}: they "
+            "speak of different things",
+        )
+        for (other, lead), found in sides.items()
+        if any(found)
+    ]
 
 
 def _headline(
@@ -239,7 +284,8 @@ def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat,
     """Each kind once, with where it is found first and in how many places more."""
     kinds: dict[str, dict[Caveat, str]] = {}
     several = len(answers) > 1
-    for number, caveat in enumerate(given):  # of what was given each has its own, up to some number
+    for caveat in given:  # of what was given each has its own, up to some number
+        number = sum(key.partition(" ")[0] == caveat.code for key in kinds)
         kinds.setdefault(f"{caveat.code} {min(number, MOST_GIVEN)}", {})[caveat] = ""
     for answer in answers:
         for caveat in answer.trust:

@@ -15,6 +15,7 @@ import errno
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import resource
@@ -331,6 +332,12 @@ def atomic_open(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         else:
             with open(temporary, mode, encoding="utf-8", newline="\n") as handle:
                 yield handle
+
+
+def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
+    """Write a value as JSON."""
+    with atomic_open(path) as handle:
+        handle.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.base import Metric
 from replitune.replicas import same_shares
 from replitune.settings import about, read, settings_of
@@ -54,11 +54,11 @@ class Replicated(Protocol):
 
 
 def significance_test(
-    *, cited: str, on_suite: Callable[..., Any] | None = None
+    *, cited: str, on_suite: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What all tests check, before anything else; `cited` is what a methods paragraph calls it.
-    `on_suite`: the test of a pair on all test sets of a suite, (comparisons, weights, ...), of
-    tests that know what these share; those without are tests of one test set.
+    `on_suite`: it also takes a pair on all test sets of a suite, (its comparisons, weights, ...),
+    and knows what these share; others are tests of one test set.
 
     A test is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
     several metrics, which then may be called with one comparison too. Its options are declared in
@@ -67,7 +67,7 @@ def significance_test(
 
     def decorated(test: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(test)
-        def checking(given: Any, **options: Any) -> Any:
+        def checking(given: Any, *weights: Any, **options: Any) -> Any:
             options = options_iv(test, options)
             alone = isinstance(given, Comparison)
             for comparison in [given] if alone else given:
@@ -75,7 +75,7 @@ def significance_test(
                     system_iv(system)
             if alone and "comparisons" in test.__annotations__:
                 return test([given], **options)[0]
-            return test(given, **options)
+            return test(given, *weights, **options)
 
         vars(checking)["cited"] = cited
         vars(checking)["on_suite"] = on_suite
@@ -102,11 +102,10 @@ def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[st
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
     if value not in allowed:
         listed = ", ".join(repr(a) for a in allowed)
-        close = nearest(str(value), [str(a) for a in allowed])
         raise ReplituneError(
             f"`{name}` must be one of {{{listed}}}",
             found=repr(value),
-            fix=f"did you mean {close!r}?" if close else None,
+            fix=did_you_mean(value, map(str, allowed), "{!r}"),
         )
 
 
@@ -252,8 +251,8 @@ def aggregate_scores(comparison: Comparison, aggregation: str) -> tuple[float, f
     """Scores of A and B: the mean over replicas, or of the pooled statistics."""
     if aggregation == "mean":
         return float(comparison.scores_a.mean()), float(comparison.scores_b.mean())
-    a, b = comparison.a, comparison.b
-    return (
-        float(pooled_score(comparison.metric, a.sums.sum(axis=0), a.n)),
-        float(pooled_score(comparison.metric, b.sums.sum(axis=0), b.n)),
+    a, b = (
+        float(pooled_score(comparison.metric, system.sums.sum(axis=0), system.n))
+        for system in (comparison.a, comparison.b)
     )
+    return a, b

@@ -162,9 +162,9 @@ class Layers:
 
     def effective_df(self, alpha: float) -> float:
         """The degrees of freedom whose two-sided t quantile at alpha is the critical value."""
-        there = Layers(self.weight[self.weight > 0], self.df[self.weight > 0])
-        low, high = float(there.df.min()), float(there.df.max())
-        return matching_df(there.value(alpha / 2), alpha, low, high)
+        weighs = self.weight > 0
+        own = Layers(self.weight[weighs], self.df[weighs])
+        return matching_df(own.value(alpha / 2), alpha, float(own.df.min()), float(own.df.max()))
 
 
 def matching_df(goal: float, alpha: float, low: float, high: float) -> float:

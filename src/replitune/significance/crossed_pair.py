@@ -387,6 +387,6 @@ def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:
     """On how many test sets B is better, and worse, each with confidence 1 - alpha / 2."""
     counts = {}
     for name, sign in (("better_on", 1.0), ("worse_on", -1.0)):
-        p = [pair.p_ahead(sign) for pair in pairs]
+        p = [pair.p_beyond(0.0, sign * pair.sign) if pair.varies else 1.0 for pair in pairs]
         counts[name] = float(partial_conjunction(p, alpha / 2))
     return counts

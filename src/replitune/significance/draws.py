@@ -86,8 +86,8 @@ def float_dtype(bound: float) -> type[np.float32] | type[np.float64]:
 
 
 @dataclass(frozen=True)
-class _KeyedDraws:
-    """Draws that follow from a key, with what was computed from them."""
+class _Remembered:
+    """Draws by one key, and what was computed from them."""
 
     key: int
     _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
@@ -97,7 +97,7 @@ class _KeyedDraws:
         return cls(draw_key(rng))
 
 
-class SegmentDraws(_KeyedDraws):
+class SegmentDraws(_Remembered):
     """Bootstrap test sets: `size` of the U units (segments, documents), all of them by default."""
 
     def counts(
@@ -155,7 +155,7 @@ class SegmentDraws(_KeyedDraws):
         return self._memory.get(system, (metric.id, unit, replica), samples, make)
 
 
-class PoolDraws(_KeyedDraws):
+class PoolDraws(_Remembered):
     """Bootstrap pools of one system: as many draws as it has outputs, from all of them."""
 
     def sums(self, pool: NDArray, samples: int, stratum: int = 0) -> NDArray:

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,12 +145,7 @@ def free_exchange(
         exact = each <= math.log(len(keys)) + 1e-9
         deltas = _enumerate_free(side, strata, cells, pooled) if exact else np.empty(0)
         exchanges.append(Exchanged(deltas, exact, each - same))
-    slots_a, slots_b = _slots(strata)
-
-    def mean_deltas(side: Sides, sums: NDArray) -> NDArray[np.float64]:
-        scores = side.metric.score(sums)
-        return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)
-
+    slots = _slots(strata)
     for group in _by_kind(sides, exchanges):
         a = np.concatenate([sides[i].a for i in group], axis=2)
         b = np.concatenate([sides[i].b for i in group], axis=2)
@@ -159,13 +155,19 @@ def free_exchange(
             draw = FreeExchange(list(zip(outputs, takes, strict=True))).pooled
             size = BLOCK
         else:
-            slots = SlotExchange(outputs)
-            draw = slots.by_slot
-            size = max(16, 2**17 // slots.constants.size)
-        deltas_of = _pooled_deltas if pooled else mean_deltas
+            kernel = SlotExchange(outputs)
+            draw = kernel.by_slot
+            size = max(16, 2**17 // kernel.constants.size)
+        deltas_of = _pooled_deltas if pooled else partial(_slot_deltas, slots)
         for i, deltas in _sample(sides, group, draw, deltas_of, keys, size):
             exchanges[i] = replace(exchanges[i], deltas=deltas)
     return exchanges
+
+
+def _slot_deltas(slots: tuple[list[int], list[int]], side: Sides, sums: NDArray) -> NDArray[np.float64]:
+    """sums (C, slots, K)."""
+    scores = side.metric.score(sums)
+    return scores[:, slots[1]].mean(axis=1) - scores[:, slots[0]].mean(axis=1)
 
 
 def _slots(strata: Strata) -> tuple[list[int], list[int]]:
@@ -193,11 +195,11 @@ def _enumerate_free(
     side: Sides, strata: Strata, cells: list[list[int]], pooled: bool
 ) -> NDArray[np.float64]:
     """All arrangements: the product over cells of all subsets, or of all permutations."""
-    slots_a, slots_b = _slots(strata)
+    slots = _slots(strata)
     outputs = [np.concatenate([widened(side.a[in_a]), widened(side.b[in_b])]) for in_a, in_b in strata]
     observed = np.concatenate([o.sum(axis=1) for o in outputs])  # (slots, K)
     if pooled:
-        x = observed[slots_a].sum(axis=0)[np.newaxis]
+        x = observed[slots[0]].sum(axis=0)[np.newaxis]
         for (in_a, in_b), stratum, units in zip(strata, outputs, cells, strict=True):
             if not units:  # nothing to exchange, and of many replicas the subsets fill no memory
                 continue
@@ -217,5 +219,4 @@ def _enumerate_free(
             moved[:, :, start : start + m] += stratum[orders, unit] - stratum[:, unit]
             sums = moved.reshape(-1, *observed.shape)
         start += m
-    scores = side.metric.score(sums)
-    return scores[:, slots_b].mean(axis=1) - scores[:, slots_a].mean(axis=1)
+    return _slot_deltas(slots, side, sums)

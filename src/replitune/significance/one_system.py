@@ -39,6 +39,18 @@ ONE_SEGMENT = Note("one-unit", "one segment, or none: nothing to draw from")
 ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
 
 
+def spread_notes(*statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
+    """Why s_test is None or says nothing: one run, or runs that are the same in every segment of every
+    test set."""
+    runs = len(statistics[0])
+    if runs == 1:
+        return {"s_test": (ONE_REPLICA,)}
+    if all(np.array_equal(of_set[0], run) for of_set in statistics for run in of_set[1:]):
+        text = f"all {runs} runs are the same in every segment, as copies of one are"
+        return {"s_test": (Note("identical-runs", text),)}
+    return {}
+
+
 @dataclass(frozen=True)
 class SystemSummary:
     """One system on one test set under one metric. What cannot be computed is None, and `notes`
@@ -240,7 +252,7 @@ def summarise(
     iv.system_iv(system)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
-    notes: dict[str, tuple[Note, ...]] = {}
+    notes = spread_notes(system.statistics)
     if system.segments == 1:
         notes["s_sel"] = (ONE_SEGMENT,)
     s_dev = None
@@ -265,14 +277,13 @@ def summarise(
         if interval.notes:
             notes[f"ci_{name}"] = interval.notes
     return _summary(
-        system.name,
-        system.replicas,
+        system,
         scores,
-        s_sel(metric, system, documents, shared.segments),
         alpha,
-        notes,
+        s_sel=s_sel(metric, system, documents, shared.segments),
         s_dev=s_dev,
         ci={name: interval.limits for name, interval in drawn.items()},
+        notes=notes,
         intervals=drawn,
     )
 
@@ -285,38 +296,35 @@ def summarise_suite(
     *,
     alpha: float = 0.05,
 ) -> SystemSummary:
-    """A system on a suite under one metric: scores are weighted means, and s_sel is by the
-    linearised metric. Its runs are the same on all test sets, so only what segments add is a sum
-    over them."""
-    pairs = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
+    """A system on a suite of test sets, on which its runs are the same, under one metric: scores are
+    weighted means, and s_sel is by the linearised metric."""
+    scores = run_scores(testsets, weights, id, system)
+    parts = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
     variances = [
         (weight * analyse(metric, statistics, None).units) ** 2
-        for weight, (metric, statistics) in zip(weights, pairs, strict=True)
+        for weight, (metric, statistics) in zip(weights, parts, strict=True)
     ]
-    on_suite = float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean())
-    scores = run_scores(testsets, weights, id, system)
-    return _summary(system, pairs[0][1].replicas, scores, on_suite, alpha, {}, s_dev=None)
+    return _summary(
+        parts[0][1],
+        scores,
+        alpha,
+        s_sel=float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean()),
+        s_dev=None,
+        notes=spread_notes(*(statistics.statistics for _, statistics in parts)),
+    )
 
 
 def _summary(
-    name: str,
-    replicas: tuple[str, ...],
-    scores: NDArray[np.float64],
-    s_sel: float | None,
-    alpha: float,
-    notes: dict[str, tuple[Note, ...]],
-    **drawn: Any,
+    system: SystemStatistics, scores: NDArray[np.float64], alpha: float, **more: Any
 ) -> SystemSummary:
-    """With what follows from the scores of its replicas."""
+    """What the scores of its runs say of a system, and more."""
     return SystemSummary(
-        name=name,
-        n=len(scores),
+        name=system.name,
+        n=system.n,
         avg=float(scores.mean()),
-        scores=dict(zip(replicas, scores.tolist(), strict=True)),
-        s_sel=s_sel,
+        scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
         s_test=sd(scores),
-        median_replica=replicas[iv.median_replica(scores, replicas)],
+        median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
         next_run=prediction_interval(scores, 1 - alpha),
-        notes={"s_test": (ONE_REPLICA,), **notes} if len(scores) == 1 else notes,
-        **drawn,
+        **more,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.significance.settings import Baseline, Pairs
 
 
@@ -26,9 +26,8 @@ def pairs_of_systems(pairs: Pairs, names: Sequence[str]) -> list[tuple[str, str]
 
 def require_system(name: str, names: Sequence[str]) -> None:
     if name not in names:
-        close = nearest(name, list(names))
         raise ReplituneError(
             f"no system is called {name!r}",
             expected="one of " + ", ".join(names),
-            fix=f"did you mean {close!r}?" if close else None,
+            fix=did_you_mean(name, names, "{!r}"),
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.registry import Entry
-from replitune.significance.arguments import options_iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.next_run import next_runs
@@ -69,12 +68,7 @@ def tests_on(testsets: int, methods: Sequence[str | Mapping[str, Any] | Entry]) 
     entries = TESTS.entries(methods)
     if testsets == 1:
         return entries
-    return [entry for entry in entries if suite_test(entry)] or [Entry(LEAD)]
-
-
-def suite_test(method: Entry) -> Callable[..., TestResult] | None:
-    """The test of a pair on all test sets of a suite, where there is one."""
-    return getattr(TESTS[method.name], "on_suite", None)
+    return [entry for entry in entries if getattr(TESTS[entry.name], "on_suite", False)] or [Entry(LEAD)]
 
 
 def run_tests(
@@ -194,16 +188,15 @@ def _run_pair(
     takes = inspect.signature(function).parameters
     options |= {name: value for name, value in given.items() if name in takes}
 
-    def call(comparisons: Comparison | list[Comparison]) -> Any:
+    def call(*given: Any) -> Any:
         fresh = dict(options)
         if "rng" in takes:
             fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
-        return function(comparisons, **fresh)
+        return function(*given, **fresh)
 
     results: dict[str, TestResult] = {}
-    if len(weights) > 1 and (together := suite_test(method)) is not None:
-        options = options_iv(function, options)
-        results = {id: together(each, weights, **options) for id, each in compared.items()}
+    if len(weights) > 1:
+        results = {id: call(each, weights) for id, each in compared.items()}
     elif "comparisons" in takes:
         alone = {id: comparison for id, (comparison,) in compared.items()}
         for ids in _alike(alone):

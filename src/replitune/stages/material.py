@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from replitune import __version__
 from replitune.backends.interface import Derivation
 from replitune.backends.registry import get_backend
+from replitune.corpus.prepare import corpus_warnings
 from replitune.corpus.testset import read_prepared
 from replitune.errors import ReplituneError
 from replitune.experiment.places import Places
@@ -85,14 +86,15 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         ],
         explain=lambda: [why(testset) for testset in texts],
         histories=read_histories(job),
-        corpus=json.loads(read_text(job.at.inputs))["warnings"],
+        corpus=corpus_warnings(job.at.inputs),
         unrepeatable=unrepeatable,
         answers=_remarks(job),
         provenance=Provenance(
             __version__,
             job.seed,
             {"methods": job.methods, "alpha": job.alpha, "family": job.family, "samples": job.samples},
-            sha256_of([stores[testset] for testset in stores]),
+            sha256_of([*stores.values()]),
+            f"replitune run, with the settings in {folder.name}/manifest.json",
         ),
         looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,

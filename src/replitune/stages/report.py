@@ -23,7 +23,7 @@ class Report(Stage):
 
     NAME = "report"
     LOG = "report/report"
-    VERSION = 12
+    VERSION = 13
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
     """The replicas of each."""

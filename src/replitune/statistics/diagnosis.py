@@ -66,17 +66,14 @@ def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
     of_hyps, of_refs = _separated(hyps), _separated(refs)
     if of_hyps is None or of_refs is None:
         return None
-    if of_hyps >= _MOST and of_refs <= _LEAST:
-        return (
-            f"the outputs look tokenised and the references do not "
-            f"({of_hyps:.0%} and {of_refs:.0%} of punctuation stands alone): detokenise the outputs"
-        )
-    if of_hyps <= _LEAST and of_refs >= _MOST:
-        return (
-            f"the references look tokenised and the outputs do not "
-            f"({of_refs:.0%} and {of_hyps:.0%} of punctuation stands alone): "
-            f"use references that are not tokenised"
-        )
+    sides = ("outputs", of_hyps), ("references", of_refs)
+    advice = {"outputs": "detokenise the outputs", "references": "use references that are not tokenised"}
+    for (name, share), (other, least) in (sides, sides[::-1]):
+        if share >= _MOST and least <= _LEAST:
+            return (
+                f"the {name} look tokenised and the {other} do not "
+                f"({share:.0%} and {least:.0%} of punctuation stands alone): {advice[name]}"
+            )
     return None
 
 
@@ -104,7 +101,7 @@ def exchanged(streams: Sequence[Sequence[str]], refs: object, outputs: Sequence[
     paths = [Path(run) for run in outputs if isinstance(run, str | Path)]
     others = [file for file in paths if _REFERENCE.search(file.name.lower())]
     if called and others:
-        return [f"{called[0]} is given as a reference and {others[0]} as an output: are they exchanged?"]
+        return [f"the reference is {called[0]} and an output {others[0]}: are they exchanged?"]
     if len(streams) < 2:
         return []
     long = [pair for pair in zip(*streams[:2], strict=True) if min(map(len, pair)) > _LONG]

@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from replitune import __version__
-from replitune.errors import ReplituneError, nearest
+from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.base import MeanMetric
 from replitune.readers.coding import Coded, coded, in_order, in_rows, together
 from replitune.readers.columns import plain
@@ -101,9 +100,9 @@ class _Arranged:
 
     def _require_in_all(self, role: str) -> None:
         """A column of one table is a column of each."""
-        without = [t for t in self.tables if role not in {*t.columns, *t.whole}]
+        without = [table for table in self.tables if not table.has(role)]
         if without and len(without) < len(self.tables):
-            (table, *_) = (t for t in self.tables if role in {*t.columns, *t.whole})
+            table = next(table for table in self.tables if table.has(role))
             raise ReplituneError(
                 f"no column for the {role}",
                 file=_file(without[0]),
@@ -113,9 +112,9 @@ class _Arranged:
             )
 
     def _column(self, role: str) -> Coded | None:
-        if role not in {*self.tables[0].columns, *self.tables[0].whole}:
+        if not self.tables[0].has(role):
             return None
-        return coded([_column_of_table(table, role) for table in self.tables])
+        return coded([table.column(role) for table in self.tables])
 
     @cached_property
     def systems(self) -> Coded:
@@ -191,32 +190,31 @@ class _Arranged:
         chosen = self._metrics(kept)
         scores = in_rows([table.columns["score"] for table in self.tables])
         run, runs = together(self.systems, self.replicas)
-        where, segments, ids, documents = self.segments
+        where, segments, *_ = self.segments
         values: dict[int, NDArray[np.float64]] = {}
         there: dict[int, NDArray[np.bool_]] = {}
-        present = np.zeros(len(segments), bool)
+        present, used = np.zeros(len(segments), bool), np.zeros(len(runs), bool)
         of_rows = [(m, self._rows_of(m, kept)) for m in chosen]
         for _, rows in of_rows:
             present[where[rows]] = True
-        place = np.cumsum(present) - 1
-        segments = segments[present]
-        used = np.zeros(len(runs), bool)
-        for _, rows in of_rows:
             used[run[rows]] = True
-        line = np.cumsum(used) - 1
-        runs = runs[used]
+        place, line = np.cumsum(present) - 1, np.cumsum(used) - 1
+        segments, runs = segments[present], runs[used]
         shape = (len(runs), len(segments))
         for m, rows in of_rows:
             cell = line[run[rows]] * shape[1] + place[where[rows]]
             seen = np.zeros(shape[0] * shape[1], bool)
             seen[cell] = True
             if np.count_nonzero(seen) < len(cell):
-                self._refuse_duplicates(cell, rows, run, where, ids, documents)
+                self._refuse_duplicates(cell, rows, run)
             grid = np.full(shape[0] * shape[1], np.nan)
             grid[cell] = scores[rows]
             values[m], there[m] = grid.reshape(shape), seen.reshape(shape)
-        keep = self._complete(values, there, runs, segments, ids, documents, of_rows, scores)
-        return self._stores(name, chosen, values, runs, segments, ids, documents, keep)
+        keep = self._complete(values, there, runs, segments, of_rows, scores)
+        if keep is not None:
+            segments = segments[keep]
+            values = {m: table[:, keep] for m, table in values.items()}
+        return self._stores(name, values, runs, segments)
 
     def _testset(self) -> tuple[str | None, NDArray[np.bool_] | None]:
         """The name of the chosen one, and its rows; None: all."""
@@ -233,12 +231,11 @@ class _Arranged:
             )
         name = testsets.names[0] if self.asked is None else self.asked
         if name not in testsets.names:
-            close = nearest(name, testsets.names)
             raise ReplituneError(
                 f"no test set is called {name!r}",
                 file=_file(self.tables[0]),
                 found=brief(testsets.names),
-                fix=f"did you mean {close!r}?" if close else None,
+                fix=did_you_mean(name, testsets.names, "{!r}"),
             )
         if testsets.distinct == 1:
             return name, None
@@ -251,12 +248,11 @@ class _Arranged:
         every = [self.wanted or (), self.directions if isinstance(self.directions, Mapping) else ()]
         for name in (name for names_of in every for name in names_of):
             if name not in names:
-                close = nearest(name, names)
                 raise ReplituneError(
                     f"no metric is called {name!r} in this table",
                     file=_file(self.tables[0]),
                     found=", ".join(names),
-                    fix=f"did you mean {close!r}?" if close else None,
+                    fix=did_you_mean(name, names, "{!r}"),
                 )
         if self.wanted:
             names = list(dict.fromkeys(self.wanted))
@@ -275,9 +271,8 @@ class _Arranged:
             self.read_as.append(f"{metric}: lower is better, by its name (--higher-is-better {metric})")
         return guessed is not False
 
-    def _one_scale(self, metric: str, scores: NDArray[np.float64], systems: NDArray[np.int64]) -> None:
+    def _one_scale(self, metric: str, own: Mapping[str, NDArray[np.float64]]) -> None:
         """Refuse systems between 0 and 1 beside others between 0 and 100."""
-        own = {self.systems.names[s]: scores[systems == s] for s in np.unique(systems)}
         ones = [name for name, values in own.items() if values.min() >= 0 and 0 < values.max() <= 1]
         hundreds = [name for name, values in own.items() if values.min() >= 0 and 1 < values.max() <= 100]
         least = min((own[name].mean() for name in hundreds), default=0.0)
@@ -320,35 +315,28 @@ class _Arranged:
         table, number = self._place(row)
         return {"file": table.name, "line": number}
 
-    def _segment(self, pair: NDArray[np.int64], ids: Coded, documents: Coded | None) -> str:
+    def _segment(self, pair: NDArray[np.int64]) -> str:
         if "segment" not in self.tables[0].columns:
             return ""
+        _, _, ids, documents = self.segments
         inside = "" if documents is None else f"document {documents.names[pair[0]]}, "
         return f", {inside}segment {ids.names[pair[1]]}"
 
     def _run(self, pair: NDArray[np.int64]) -> str:
         return f"{self.systems.names[pair[0]]} {self.replicas.names[pair[1]]}"
 
-    def _refuse_duplicates(
-        self,
-        cell: NDArray[np.int64],
-        rows: Any,
-        run: NDArray[np.int32],
-        where: NDArray[np.int32],
-        ids: Coded,
-        documents: Coded | None,
-    ) -> None:
+    def _refuse_duplicates(self, cell: NDArray[np.int64], rows: Any, run: NDArray[np.int32]) -> None:
         """Several scores of one segment of one run."""
         order = np.argsort(cell, kind="stable")
         again = np.flatnonzero(cell[order][1:] == cell[order][:-1])
         number = np.arange(int(self.starts[-1]))[rows]
         pairs = sorted((int(number[order[i + 1]]), int(number[order[i]])) for i in again[: 10**6])
         _, runs = together(self.systems, self.replicas)
-        segments = self.segments[1]
+        where, segments, *_ = self.segments
         examples = []
         for later, earlier in pairs[:FEW]:
             one, other = self._lines([later, earlier])
-            what = self._run(runs[run[later]]) + self._segment(segments[where[later]], ids, documents)
+            what = self._run(runs[run[later]]) + self._segment(segments[where[later]])
             examples.append(f"{what} ({one}, as on {other})")
         by_run = "segment" not in self.tables[0].columns
         raise ReplituneError(
@@ -371,8 +359,6 @@ class _Arranged:
         there: dict[int, NDArray[np.bool_]],
         runs: NDArray[np.int64],
         segments: NDArray[np.int64],
-        ids: Coded,
-        documents: Coded | None,
         of_rows: Sequence[tuple[int, Any]],
         scores: NDArray[np.float64],
     ) -> NDArray[np.bool_] | None:
@@ -389,7 +375,7 @@ class _Arranged:
         for m, gaps in absent.items():
             suffix = f" of {self.metrics.names[m]}" if len(values) > 1 else ""
             examples += [
-                self._run(runs[r]) + self._segment(segments[n], ids, documents) + suffix
+                self._run(runs[r]) + self._segment(segments[n]) + suffix
                 for r, n in np.argwhere(gaps & ~there[m])[:FEW]
             ]
         not_there = missing - len(empty)
@@ -418,9 +404,7 @@ class _Arranged:
     def _difference(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
         """How the segments of two systems differ, where they do as a whole."""
         seen = np.any(list(there.values()), axis=0)
-        by_system = {
-            self.systems.names[s]: seen[runs[:, 0] == s].any(axis=0) for s in np.unique(runs[:, 0])
-        }
+        by_system = {name: seen[own].any(axis=0) for name, own in self._runs_of_systems(runs).items()}
         (first, known), *others = by_system.items()
         for name, segments in others:
             only = (int(np.count_nonzero(known & ~segments)), int(np.count_nonzero(segments & ~known)))
@@ -434,19 +418,18 @@ class _Arranged:
 
     # ---- the result
 
+    def _runs_of_systems(self, runs: NDArray[np.int64]) -> dict[str, NDArray[np.intp]]:
+        """The places of the runs of each system."""
+        return {self.systems.names[s]: np.flatnonzero(runs[:, 0] == s) for s in np.unique(runs[:, 0])}
+
     def _stores(
         self,
         testset: str | None,
-        chosen: Sequence[int],
         values: dict[int, NDArray[np.float64]],
         runs: NDArray[np.int64],
         segments: NDArray[np.int64],
-        ids: Coded,
-        documents: Coded | None,
-        keep: NDArray[np.bool_] | None,
     ) -> Given:
-        if keep is not None:
-            segments = segments[keep]
+        _, _, ids, documents = self.segments
         names = None
         numbers = np.arange(len(segments), dtype=np.int32)
         if documents is not None:  # whose segments follow each other
@@ -456,21 +439,21 @@ class _Arranged:
         # so that statistics of other segments are not taken for these
         lines = _lines_of_ids(segments, ids, documents)
         ids_sha256 = sha256_lines(lines)
+        runs_of = self._runs_of_systems(runs)
         stores = []
-        for m in chosen:
-            scores_here = values[m] if keep is None else values[m][:, keep]
-            self._one_scale(self.metrics.names[m], scores_here, runs[:, 0])
-            higher = self._higher_is_better(self.metrics.names[m], float(scores_here.max(initial=0.0)))
+        for m, table in values.items():
+            of_system = {name: table[own] for name, own in runs_of.items()}
+            self._one_scale(self.metrics.names[m], of_system)
+            higher = self._higher_is_better(self.metrics.names[m], float(table.max(initial=0.0)))
             metric = MeanMetric(self.metrics.names[m], higher)
-            of_system = {self.systems.names[s]: scores_here[runs[:, 0] == s] for s in np.unique(runs[:, 0])}
             digest = hashlib.sha256()
             for name in sorted(of_system):
                 digest.update(of_system[name].tobytes())
             scores = f"scores:{digest.hexdigest()[:16]}"
             signature = f"{metric.signature()}|{scores}|version:{__version__}"
             systems = {}
-            for s, (name, own) in zip(np.unique(runs[:, 0]), of_system.items(), strict=True):
-                replicas = tuple(self.replicas.names[r] for r in runs[runs[:, 0] == s, 1])
+            for name, own in of_system.items():
+                replicas = tuple(self.replicas.names[r] for r in runs[runs_of[name], 1])
                 statistics = np.ones((*own.shape, 2))
                 statistics[..., 0] = own
                 prefixes = [Replica(id).prefix for id in replicas]
@@ -500,13 +483,6 @@ class _Arranged:
         return Given(
             testset, stores, lines, tuple(self.read_as), tuple(self.warnings), tuple(self.undirected)
         )
-
-
-def _column_of_table(table: ScoreRows, role: str) -> pa.ChunkedArray:
-    if role in table.columns:
-        return table.columns[role]
-    same = pa.DictionaryArray.from_arrays(np.zeros(table.rows, np.int32), [table.whole[role]])
-    return pa.chunked_array([same])
 
 
 def _lines_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> list[str]:

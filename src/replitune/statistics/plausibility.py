@@ -122,7 +122,7 @@ class Plausibility:
         by_chance = _nearer(far, own)
         if max(_nearer(before, own), _nearer(after, own)) >= max(SHIFTED, CHANCE * by_chance):
             return "shifted"
-        return "other-text" if sum(own) < OWN * sum(far) else None
+        return "other-text" if sum(own) <= OWN * sum(far) else None  # also where nothing is alike
 
     def _far(self, i: int) -> int:
         lines = len(self.texts["references"][0])

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -190,27 +191,37 @@ def read_stores(store: str | Path) -> list[SegmentStatistics]:
     return [read_systems(groups[key]) for key in sorted(groups)]
 
 
+class _File(NamedTuple):
+    """What one file holds."""
+
+    path: Path
+    metadata: StoreMetadata | None
+    systems: dict[str, SystemStatistics]
+    segments: NDArray[np.int64]
+    """(N,) their numbers."""
+    documents: list[str] | None
+    """The document id of each segment."""
+
+
 def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
     """Read the files of one (test set, metric); refuse what does not fit together."""
     metric: Metric | None = None
-    systems = StoredSystems(lambda path: _read_file(path, metric or MeanMetric())[0])
+    systems = StoredSystems(lambda path: _read_file(path, metric or MeanMetric(), None).systems)
     described: dict[str, StoreMetadata] = {}
-    first: tuple[Path, NDArray, list[str] | None, StoreMetadata | None] | None = None
+    first: _File | None = None
     for path in map(Path, paths):
         metadata = read_metadata(path)
         if metric is None:
             metric = get_metric(metadata.metric) if metadata else MeanMetric()
-        loaded, segments, documents = _read_file(path, metric)
-        if first is None:
-            first = (path, segments, documents, metadata)
-        else:
-            _check_same(first, (path, segments, documents, metadata))
-        systems.add(path, loaded)
+        file = _read_file(path, metric, metadata)
+        first = first or file
+        _check_same(first, file)
+        systems.add(path, file.systems)
         if metadata is not None:
-            described.update(dict.fromkeys(loaded, metadata))
+            described.update(dict.fromkeys(file.systems, metadata))
     if metric is None or first is None:
         raise ReplituneError("no files in this store")
-    _, segments, documents, metadata = first
+    metadata, segments, documents = first.metadata, first.segments, first.documents
     return SegmentStatistics(
         testset=metadata.testset if metadata else "",
         metric=metric,
@@ -223,13 +234,10 @@ def read_systems(paths: Iterable[str | Path]) -> SegmentStatistics:
     )
 
 
-def _check_same(
-    first: tuple[Path, NDArray, list[str] | None, StoreMetadata | None],
-    other: tuple[Path, NDArray, list[str] | None, StoreMetadata | None],
-) -> None:
+def _check_same(first: _File, other: _File) -> None:
     """Refuse two files that differ in segments, documents, references or metric."""
-    path, segments, documents, metadata = first
-    path2, segments2, documents2, metadata2 = other
+    path, metadata, _, segments, documents = first
+    path2, metadata2, _, segments2, documents2 = other
     if (metadata is None) != (metadata2 is None):
         raise ReplituneError(
             "a file with metadata and one without in the same store",
@@ -251,7 +259,7 @@ def _check_same(
                     expected=f"{x}, as in {path}",
                     fix="score all systems in the same way",
                 )
-    if len(segments) != len(segments2) or not np.array_equal(segments, segments2):
+    if not np.array_equal(segments, segments2):
         raise ReplituneError(
             "segments differ between systems",
             file=path2,
@@ -268,10 +276,7 @@ def _check_same(
         )
 
 
-def _read_file(
-    path: Path, metric: Metric
-) -> tuple[dict[str, SystemStatistics], NDArray[np.int64], list[str] | None]:
-    """Systems of one file; segment numbers (N,); document id per segment."""
+def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _File:
     try:
         table = parquet_file(path).read()
         names = table.column_names
@@ -350,6 +355,5 @@ def _read_file(
         )
         for name, rows in blocks.items()
     }
-    if document_code is None:
-        return systems, segments, None
-    return systems, segments, [document_names[code] for code in document_code[:N]]
+    documents = None if document_code is None else [document_names[code] for code in document_code[:N]]
+    return _File(path, metadata, systems, segments, documents)

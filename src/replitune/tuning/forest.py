@@ -1,11 +1,12 @@
-"""Forests, and the upper envelope of all their derivations along a line.
+"""Search graphs as forests, and the upper envelope of all their derivations along a line.
 
-A forest is what a search by a synchronous grammar finds: an edge leads from up to two nodes, whose
-words take the places of gaps among its own, to another node. A derivation of a node is one of its
-edges with derivations of the nodes that it leads from, and its features are the sum of theirs. The
-envelope of the derivations of an edge is the Minkowski sum of its nodes' envelopes, shifted by its
-own line (Kumar, Macherey, Dyer & Och 2009), so that a line search with all of them costs little
-more per edge than on a lattice.
+An edge leads from up to two nodes, whose words take the places of gaps among its own, to another
+node; in the lattice of a phrase-based search from one node, whose words come first. A derivation of
+a node is one of its edges with derivations of the nodes that it leads from, and its features are
+the sum of theirs. The envelope of the derivations of an edge is the Minkowski sum of its nodes'
+envelopes, shifted by its own line (Macherey, Och, Thayer & Uszkoreit 2008; Kumar, Macherey, Dyer &
+Och 2009), so that exponentially many hypotheses take part in a line search at the cost of a few per
+edge.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.leaf import leaf, with_room
-from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.linesearch import upper_envelope
+from replitune.tuning.pool import combine
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,27 @@ class Forest:
 
 
 @dataclass(frozen=True)
-class Forests(SearchGraphs):
+class Envelope:
+    """L hypotheses, segment by segment in the order in which they are best."""
+
+    offsets: NDArray[np.int64]
+    """(N+1,): lines of segment s are offsets[s] .. offsets[s+1]-1."""
+    begins: NDArray[np.float64]
+    """(L,) gamma at which each becomes the best; -inf for the first of a segment."""
+    features: NDArray[np.float64]
+    """(L, F)"""
+    word_start: NDArray[np.int64]
+    """(L+1,)"""
+    words: NDArray[np.int32]
+
+    @property
+    def segments(self) -> NDArray[np.int64]:
+        """(L,)"""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+@dataclass(frozen=True)
+class Forests:
     """The forests of N segments in one set of arrays."""
 
     head: NDArray[np.int64]
@@ -85,23 +106,18 @@ class Forests(SearchGraphs):
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
 
-    def lines(
-        self, intercepts: NDArray[np.float64], slopes: NDArray[np.float64], reach: float
-    ) -> tuple[NDArray, ...]:
-        envelopes: tuple[NDArray, ...] = _envelopes(
-            self.head,
-            self.one,
-            self.two,
-            intercepts,
-            slopes,
-            self.nodes,
-            self.offsets,
-            self.symbol_start,
-            self.symbols,
-            self.features,
-            reach,
+    def envelope(
+        self, weights: NDArray[np.float64], direction: NDArray[np.float64], reach: float = np.inf
+    ) -> Envelope:
+        """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
+        from -reach to reach."""
+        # combine and not @: BLAS may sum in another order on another machine.
+        lines = combine(weights, self.features), combine(direction, self.features)
+        symbols = self.symbol_start, self.symbols
+        edges = self.head, self.one, self.two
+        return Envelope(
+            *_envelopes(*edges, *lines, self.nodes, self.offsets, *symbols, self.features, reach)
         )
-        return envelopes
 
 
 def _check(forest: Forest, segment: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from replitune.tuning.lattice import SearchGraphs
+    from replitune.tuning.forest import Forests
     from replitune.tuning.layout import Layout
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
@@ -83,7 +83,7 @@ class Tuner(ABC):
 
     def tune_lattices(
         self,
-        lattices: SearchGraphs,
+        lattices: Forests,
         statistics: WordStatistics,
         pool: Pool,
         objective: Objective,

@@ -42,51 +42,6 @@ class Step:
     """Utility at `gamma`, after smoothing."""
 
 
-class Workspace:
-    """Buffers for the corners of one line; one per thread."""
-
-    def __init__(self, n_hypotheses: int, n_statistics: int, integer: bool) -> None:
-        self.gammas = np.empty(n_hypotheses)
-        self.source = np.empty(n_hypotheses, dtype=np.int32)
-        self.target = np.empty(n_hypotheses, dtype=np.int32)
-        self.base = np.empty(n_statistics, dtype=np.int64 if integer else np.float64)
-
-
-def sweep(
-    intercepts: NDArray[np.float64],
-    slopes: NDArray[np.float64],
-    tops: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    statistics: NDArray,
-    offsets: NDArray[np.int64],
-    objective: Objective,
-    workspace: Workspace,
-) -> Line:
-    """The metric along the line of `intercepts` and `slopes` (H,).
-
-    `tops` (N,) and `ends` (2, N) are rows of largest intercept, smallest and largest slope in
-    each segment (`pool.segment_argmax`, `pool.segment_ends`).
-    """
-    n = _corners(
-        intercepts,
-        slopes,
-        tops,
-        ends,
-        offsets,
-        statistics,
-        workspace.gammas,
-        workspace.source,
-        workspace.target,
-        workspace.base,
-    )
-    gammas = workspace.gammas[:n]
-    # sums of counts do not depend on the order of equal gammas
-    order = np.argsort(gammas, kind=None if statistics.dtype.kind in "iu" else "stable")
-    return integrate(
-        gammas, order, workspace.source, workspace.target, workspace.base, statistics, objective
-    )
-
-
 def integrate(
     gammas: NDArray[np.float64],
     order: NDArray[np.int64],
@@ -177,7 +132,7 @@ def _floor(i, gamma, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _corners(a, b, tops, ends, offsets, statistics, gammas, source, target, base):
+def corners(a, b, tops, ends, offsets, statistics, gammas, source, target, base):
     """Corners of all segments' upper envelopes: at gammas[p], row target[p] overtakes row
     source[p]; base (K,) becomes the sums left of all corners. Corners between hypotheses of
     equal statistics are left out. Returns their number."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.running.checkpoint import Checkpoint, fingerprint, opened
 from replitune.settings import plain
+from replitune.tuning.forest import Forests
 from replitune.tuning.history import Iteration
 from replitune.tuning.interface import (
     Hypotheses,
@@ -24,7 +25,6 @@ from replitune.tuning.interface import (
     l1_normalised,
     together,
 )
-from replitune.tuning.lattice import SearchGraphs
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
 from replitune.tuning.settings import LoopSettings
@@ -34,7 +34,7 @@ from replitune.tuning.settings import LoopSettings
 class Decoded(Hypotheses):
     """n-best lists of all segments under one weight vector; rows of a segment best first."""
 
-    lattices: SearchGraphs | None = None
+    lattices: Forests | None = None
     """Search graphs, for tuners that need them."""
     word_statistics: WordStatistics | None = None
     """Statistics of the lattices' paths."""

@@ -20,7 +20,7 @@ from replitune.tuning.interface import Hypotheses, TuningResult, WordStatistics,
 from replitune.tuning.mert import Mert, Restarts
 
 if TYPE_CHECKING:
-    from replitune.tuning.lattice import Envelope, SearchGraphs
+    from replitune.tuning.forest import Envelope, Forests
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
 
@@ -73,7 +73,7 @@ class MertLattice(Mert):
 
     def tune_lattices(
         self,
-        lattices: SearchGraphs,
+        lattices: Forests,
         statistics: WordStatistics,
         pool: Pool,
         objective: Objective,
@@ -88,6 +88,10 @@ class MertLattice(Mert):
             rows = statistics(segments, envelope.word_start, envelope.words)
             return Hypotheses(segments, envelope.features, rows)
 
+        def joined(hypotheses: Hypotheses) -> Pool:
+            added.append(hypotheses)
+            return pool.extend(hypotheses.segments, hypotheses.features, hypotheses.statistics)
+
         here = np.zeros(len(start))
         weights = l1_normalised(start)
         added: list[Hypotheses] = []
@@ -97,9 +101,9 @@ class MertLattice(Mert):
             known = len(pool)
             lines = list(np.eye(len(weights)))
             lines += list(rng.uniform(-1.0, 1.0, (self.directions, len(weights))))
-            hypotheses = together([hypotheses_of(lattices.envelope(weights, d, self.reach)) for d in lines])
-            pool = pool.extend(hypotheses.segments, hypotheses.features, hypotheses.statistics)
-            added.append(hypotheses)
+            pool = joined(
+                together([hypotheses_of(lattices.envelope(weights, d, self.reach)) for d in lines])
+            )
             if not number:
                 # No worse than the start; all lines go through it, so the pool has its choices.
                 best = (float(objective.utility(objective.sums(pool, weights))), weights)
@@ -107,9 +111,7 @@ class MertLattice(Mert):
             result = mert.tune(pool, objective, weights, rng, threads)
             weights = result.weights
             # Weights that are good on the pool may be bad on the lattices.
-            hypotheses = hypotheses_of(lattices.envelope(weights, here))
-            pool = pool.extend(hypotheses.segments, hypotheses.features, hypotheses.statistics)
-            added.append(hypotheses)
+            pool = joined(hypotheses_of(lattices.envelope(weights, here)))
             utility = float(objective.utility(objective.sums(pool, weights)))
             history.append(
                 {

@@ -59,9 +59,8 @@ class Pool:
         self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
     ) -> Pool:
         """This pool and more hypotheses: segments (M,), features (M, F), statistics (M, K)."""
-        rows, stats, source, offsets = self._merged(segments, features, statistics)
-        return Pool(
-            _take_columns(self.features, rows, source), _take_rows(self.statistics, stats, source), offsets
+        return Pool(self.features.copy(), self.statistics.copy(), self.offsets).absorb(
+            segments, features, statistics
         )
 
     def absorb(
@@ -196,14 +195,6 @@ def _largest(values, lo, hi):
     return top
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _smallest(values, lo, hi):
-    low = values[lo]
-    for h in range(lo + 1, hi):
-        low = min(low, values[h])
-    return low
-
-
 @njit(cache=True, nogil=True)
 def segment_argmax(values, offsets):
     """(N,) first row of the largest of values (H,) within each segment."""
@@ -217,18 +208,9 @@ def segment_argmax(values, offsets):
     return out
 
 
-@njit(cache=True, nogil=True)
-def segment_ends(values, offsets):
+def segment_ends(values: NDArray[np.floating], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """(2, N) first rows of the smallest and the largest of values (H,) in each segment."""
-    out = np.empty((2, len(offsets) - 1), dtype=np.int64)
-    for s in range(out.shape[1]):
-        low = _smallest(values, offsets[s], offsets[s + 1])
-        h = offsets[s]
-        while values[h] != low:
-            h += 1
-        out[0, s] = h
-    out[1] = segment_argmax(values, offsets)
-    return out
+    return np.stack([segment_argmax(-values, offsets), segment_argmax(values, offsets)])
 
 
 def _hashes(features: NDArray[np.floating], statistics: NDArray) -> NDArray[np.uint64]:
@@ -331,33 +313,6 @@ def _merge(
             n += 1
         offsets[s + 1] = n
     return source[:n].copy(), offsets
-
-
-@njit(cache=True)
-def _take_columns(old, new, source):
-    """(F, M) columns of old (F, H) and rows of new (·, F)."""
-    H = old.shape[1]
-    out = np.empty((len(old), len(source)), dtype=old.dtype)
-    for h in range(len(source)):
-        row = source[h]
-        if row < H:
-            for f in range(len(old)):
-                out[f, h] = old[f, row]
-        else:
-            for f in range(len(old)):
-                out[f, h] = new[row - H, f]
-    return out
-
-
-@njit(cache=True)
-def _take_rows(old, new, source):
-    H = len(old)
-    out = np.empty((len(source), old.shape[1]), dtype=old.dtype)
-    for h in range(len(source)):
-        row = source[h]
-        for k in range(old.shape[1]):
-            out[h, k] = old[row, k] if row < H else new[row - H, k]
-    return out
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.tuning.linesearch import Line, Step, Workspace, best_step, sweep
+from replitune.tuning.linesearch import Line, Step, best_step, corners, integrate
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool, combine, segment_argmax, segment_ends
 
@@ -58,8 +58,10 @@ class PoolPoint:
         pool = search.pool
         self.values = combine(weights, pool.features)
         self.tops = segment_argmax(self.values, pool.offsets)
-        kind = pool.statistics.dtype.kind
-        self.workspace = Workspace(len(pool), pool.statistics.shape[1], kind == "i")
+        whole = pool.statistics.dtype.kind == "i"
+        self._gammas = np.empty(len(pool))
+        self._source, self._target = np.empty((2, len(pool)), np.int32)
+        self._base = np.empty(pool.statistics.shape[1], np.int64 if whole else np.float64)
 
     def sums(self) -> NDArray:
         """(K,) summed statistics of the model's choices."""
@@ -69,16 +71,13 @@ class PoolPoint:
     def line(self, direction: PoolDirection) -> Line:
         """The metric along a direction."""
         pool = self.space.pool
-        return sweep(
-            self.values,
-            direction.slopes,
-            self.tops,
-            direction.ends,
-            pool.statistics,
-            pool.offsets,
-            self.space.objective,
-            self.workspace,
-        )
+        lines = self.values, direction.slopes, self.tops, direction.ends
+        changes = self._source, self._target, self._base
+        n = corners(*lines, pool.offsets, pool.statistics, self._gammas, *changes)
+        gammas = self._gammas[:n]
+        # sums of counts do not depend on the order of equal gammas
+        order = np.argsort(gammas, kind=None if pool.statistics.dtype.kind in "iu" else "stable")
+        return integrate(gammas, order, *changes, pool.statistics, self.space.objective)
 
     def search(self, direction: PoolDirection, fraction: float = 0.0) -> Step:
         """Go to the best place along a direction."""

@@ -117,10 +117,8 @@ class Display:
         parts.append(f"{clock(progress.cpu_seconds)} CPU")
         if progress.failed:
             parts.append(f"{len(progress.failed)} failed")
-        if (left := progress.left()) is not None and jobs:
-            seconds, whole = left
-            if whole or seconds >= 1:
-                parts.append(f"{'about' if whole else 'more than'} {clock(seconds)} left")
+        if jobs and (left := progress.left()) is not None:
+            parts.append(f"about {clock(left)} left")
         return ", ".join(parts)
 
 

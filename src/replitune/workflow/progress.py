@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,6 +37,22 @@ PATTERNS = {
 """By stage, the log lines in which long jobs report their progress."""
 KNOWN = 20
 """Jobs of earlier runs whose times are read, per stage."""
+RECENT = 6
+"""Jobs of a stage, the last ones, by which the next are judged: the first wait for compiled code."""
+USUAL = {
+    "kernels": 6.0,
+    "train": 20.0,
+    "train_replica": 60.0,
+    "tune": 5.0,
+    "corpus": 0.5,
+    "look": 1.3,
+    "manifest": 0.7,
+    "calibrate": 20.0,
+    "report": 8.0,
+}
+"""Seconds of a job before there is one to go by; of other stages 3."""
+BETWEEN = 0.6
+"""Seconds that Snakemake takes for a job."""
 
 
 @dataclass(frozen=True)
@@ -180,27 +197,32 @@ class Progress:
     def cpu_seconds(self) -> float:
         return sum(job.cpu_seconds for job in self.finished)
 
-    def left(self) -> tuple[float, bool] | None:
-        """Estimated seconds left, by the times of jobs that are done; and whether every stage has
-        such a job."""
+    def left(self) -> float | None:
+        """Estimated seconds left: by the last jobs of each stage, and where there are none by what is
+        usual, as fast as this machine does the others, and by how long those at work have taken."""
         if self.run is None:
             return None
         done = Counter(stage_of(job.name) for job in self.finished)
-        now, work, longest, whole = time.monotonic(), 0.0, 0.0, True
+        recent = {stage: seconds[-RECENT:] for stage, seconds in self._seconds.items() if seconds}
+        timed = {stage: seconds for stage, seconds in recent.items() if stage != "kernels"}
+        usual = sum(USUAL.get(stage, 3.0) * len(seconds) for stage, seconds in timed.items())
+        slower = (60.0 + sum(map(sum, timed.values()))) / (60.0 + usual)
+        now, work, longest = time.monotonic(), 0.0, 0.0
         for stage, planned in Counter(map(stage_of, self.run.planned)).items():
             if planned <= done[stage]:
                 continue
-            if not (known := self._seconds[stage]):
-                whole = False
-                continue
-            mean = sum(known) / len(known)
-            under_way = sum(
-                min(now - began, mean) for name, began in self.running.items() if stage_of(name) == stage
+            at_work = [now - began for name, began in self.running.items() if stage_of(name) == stage]
+            guess = USUAL.get(stage, 3.0) * (1.0 if stage == "kernels" else slower)
+            each = (
+                median(recent[stage])
+                if stage in recent
+                else max(guess, *(1.5 * t for t in (0.0, *at_work)))
             )
-            rest = max((planned - done[stage]) * mean - under_way, 0.0)
+            rest = sum(max(each - t, each / 4, (t - each) / 4) for t in at_work)
+            rest += max(planned - done[stage] - len(at_work), 0) * (each + BETWEEN)
             work += rest
-            longest += min(mean, rest)  # stages wait for each other
-        return max(work / self.run.parallel, longest), whole
+            longest += min(each, rest)  # stages wait for each other
+        return max(work / self.run.parallel, longest)
 
     def tested(self) -> Result | None:
         """Tests of the first suite or test set by the first metric that are done and will not be
@@ -236,10 +258,12 @@ class Progress:
         return self._summary(with_names(cells)) if any(cell.answers for cell in cells) else None
 
     def _summary(self, cells: Sequence[Result]) -> Summary:
+        from replitune.corpus.prepare import corpus_warnings
         from replitune.results.summary import summarise_answers
 
         baseline = getattr(self.experiment.settings.tests.pairs, "baseline", None)
-        return summarise_answers(cells, baseline=baseline)
+        given = corpus_warnings(self.experiment.at.inputs)
+        return summarise_answers(cells, baseline=baseline, given=given)
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:

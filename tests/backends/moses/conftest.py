@@ -12,7 +12,7 @@ import pytest
 import replitune
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.corpus.testset import TestSet
-from replitune.phrase.features import SENSIBLE
+from replitune.phrase.features import PhraseLayout
 
 HERE = Path(__file__).parent
 
@@ -40,7 +40,9 @@ def moses(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program(folder / "scripts" / "training" / "mert-moses.pl", HERE / "mert_moses_program.py")
     for name in ("extractor", "mert", "kbmira", "pro", "evaluator", "megam_i686.opt"):
         (folder / "bin" / name).symlink_to(shutil.which("true") or "/bin/true")
-    weights = "".join(f"{n}= {' '.join(map(str, v))}\n" for n, v in SENSIBLE.items())
+    layout = PhraseLayout.from_groups()
+    start = layout.to_weights(layout.sensible())
+    weights = "".join(f"{n}= {' '.join(map(str, v))}\n" for n, v in start.items())
     (folder / "moses.ini").write_text(
         f"[model]\n{folder / 'model'}\n\n[weight]\nUnknownWordPenalty0= 1\n{weights}"
     )

@@ -53,13 +53,7 @@ class Marian(Backend):
         try:
             training_options(given.architecture, given.options, given.vocabulary.shared)
         except ReplituneError as error:
-            complain(
-                (*where, "options"),
-                f"system {self.system}: {error.message}",
-                found=error.found,
-                expected=error.expected,
-                fix=error.fix,
-            )
+            complain((*where, "options"), f"system {self.system}: {error.message}", **error.details)
         # threads update the model as they come, in another order each time
         threads = given.resources.threads or 1
         if threads > 1 and given.deterministic:
@@ -80,18 +74,16 @@ class Marian(Backend):
         """The vocabulary, and the part of the text that the system is trained on."""
         from replitune.backends.marian.training import SIDES
         from replitune.backends.marian.vocabulary import make_vocabularies
-        from replitune.corpus.subsets import subset, take
+        from replitune.corpus.subsets import pairs_of
         from replitune.running.files import new_folder, read_lines, write_lines
 
         sides = needed(job.train, "source")
         with new_folder(job.out) as folder:
             part = self.settings.subset
             if part != "all":
-                texts = [read_lines(side) for side in sides]
-                chosen = subset(part, len(texts[0]), job.seed)
-                print(f"subset {part}: {len(chosen)} of {len(texts[0])} pairs")
+                texts = pairs_of(part, [read_lines(side) for side in sides], job.seed)
                 for lines, side in zip(texts, SIDES, strict=True):
-                    write_lines(folder / side, take(lines, chosen))
+                    write_lines(folder / side, lines)
                 sides = folder / SIDES[0], folder / SIDES[1]
             files = make_vocabularies(*sides, self.settings.vocabulary, folder)
             print("vocabulary: " + ", ".join(dict.fromkeys(path.name for path in files)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from replitune.backends.marian.settings import MarianSettings
 from replitune.backends.marian.training import MODEL, SIDES, Best, Round, Training
 from replitune.backends.marian.vocabulary import too_long, vocabulary_files
 from replitune.running.checkpoint import fingerprint, opened
-from replitune.running.files import new_folder, sha256_file
+from replitune.running.files import new_folder, sha256_file, write_json
 from replitune.running.progress import say
 from replitune.settings import Settings, plain
 from replitune.tuning.combination import get_objective
@@ -105,6 +104,4 @@ def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
             "update": best.history[best.iteration - 1].update,
             "version": replitune.__version__,
         }
-        with open(folder / "model.json", "w", encoding="utf-8") as handle:
-            json.dump(description, handle, indent=1, ensure_ascii=False)
-            handle.write("\n")
+        write_json(folder / "model.json", description)

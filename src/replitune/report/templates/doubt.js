@@ -1,7 +1,7 @@
 // How sure: runs, where the doubt comes from, what it would take, and how runs got where they are.
 (() => {
   const { state, set, said, data, cell, testOf, pairOf, make, field } = page;
-  const { add, show, plot, clickable, colour, short, longest, tip, SYMBOLS } = pictures;
+  const { add, show, plot, clickable, colour, elided, longest, tip, SYMBOLS } = pictures;
   const MANY = 12;
 
   const shownSystems = (c) => (c.systems.length > MANY ? c.systems.filter((one) => one.name === state.a || one.name === state.b) : c.systems);
@@ -16,14 +16,14 @@
       return { system: one.name, run: id, tuner: tuner ?? "run", score, dev: dev ?? null, side: (((i * 7) % 11) - 5) / 13, text: lines.join("\n") };
     }));
     const chosen = rows.filter((row) => state.run && row.system === state.run[0] && row.run === state.run[1]);
-    const left = longest(systems.map((one) => one.name));
+    const names = systems.map((one) => one.name), label = elided(names, width > 520 ? 22 : 14), left = longest(names.map(label));
     const node = plot({
       width, height: systems.length * 46 + 44, marginLeft: left, marginRight: 12, marginTop: 4, marginBottom: 36,
       fy: { domain: systems.map((one) => one.name), axis: null, padding: 0.1 }, y: { axis: null, domain: [-0.6, 0.6] },
       x: { label: `${c.name} of each run${c.neutral || c.higher ? "" : " (lower is better)"}`, labelAnchor: "center", labelArrow: "none", grid: true, reverse: !c.higher, nice: true, ticks: width > 520 ? 8 : 4 },
       symbol: { domain: tuners, range: tuners.map((_, i) => SYMBOLS[i % SYMBOLS.length]) },
       marks: [
-        Plot.text(systems, { fy: "name", frameAnchor: "left", dx: -8, textAnchor: "end", text: (one) => short(one.name) }),
+        Plot.text(systems, { fy: "name", frameAnchor: "left", dx: -8, textAnchor: "end", text: (one) => label(one.name) }),
         Plot.tickX(systems, { fy: "name", x: "avg", stroke: "var(--ink)", strokeWidth: 1.5 }),
         Plot.dot(rows, { fy: "system", x: "score", y: "side", symbol: "tuner", r: 4, fill: (row) => (row.system === state.a ? colour(0) : row.system === state.b ? colour(1) : "var(--quiet)"), fillOpacity: 0.75, title: "text", tip }),
         Plot.dot(chosen, { fy: "system", x: "score", y: "side", r: 8, stroke: "var(--ink)", strokeWidth: 2 }),
@@ -36,7 +36,7 @@
     });
     return {
       node,
-      caption: `${c.name} of every run on ${c.testset}${systems.length < c.systems.length ? "" : ""}; the line is the mean` +
+      caption: `${c.name} of every run on ${c.testset}; the line is the mean` +
         (tuners.length > 1 ? `; ${tuners.map((tuner, i) => `${tuner} ${SYMBOLS[i % SYMBOLS.length]}`).join(", ")}` : "") +
         ". Where systems overlap, one run of each can show either order. A click shows the segments of that run.",
       rows: rows.map(({ system: name, run, tuner, score, dev }) => ({ testset: c.testset, metric: c.name, system: name, run, tuner, score, dev })),
@@ -121,8 +121,8 @@
     const plan = plans.at(-1);
     const node = plot({
       width, height: 250, marginLeft: 40, marginRight: 110, marginBottom: 38, marginTop: 26,
-      x: { label: `true difference in ${c.name}`, labelAnchor: "center", labelArrow: "none", domain: [0, last], ticks: 6 },
-      y: { label: "power", labelArrow: "none", domain: [0, 1], grid: true, ticks: 5 },
+      x: { label: `power, by the true difference in ${c.name}`, labelAnchor: "center", labelArrow: "none", domain: [0, last], ticks: 6 },
+      y: { label: null, domain: [0, 1], grid: true, ticks: 5 },
       marks: [
         Plot.ruleY([0.8], { stroke: "var(--quiet)", strokeDasharray: "3 3" }),
         Plot.ruleX([observed], { stroke: "var(--ink)" }),

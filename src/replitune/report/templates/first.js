@@ -2,7 +2,7 @@
 // every metric; who beats whom. Sizes, intervals, states and words are those of the answers.
 (() => {
   const { state, set, said, data, cell, metricsOf, testOf, pairOf, system } = page;
-  const { add, plot, clickable, colour, short, longest, tip, elided } = pictures;
+  const { add, plot, clickable, colour, longest, tip, elided } = pictures;
   const INK = { blue: "var(--good)", amber: "var(--amber)", grey: "var(--quiet)" };
   const ink = (row) => (row.told && row.told.surely && row.told.tone === "blue" ? (row.x >= 0 ? "var(--good)" : "var(--bad)") : INK[row.told?.tone ?? "grey"]);
   const glyph = (row) => (row.told?.surely ? "triangle" : "circle");
@@ -10,27 +10,33 @@
   const toldOf = (c, a, b) => {
     const pair = pairOf(c, a, b);
     if (!pair) return null;
-    const side = pair.told.side * (c.place.get(b) === pair.b ? 1 : -1);
+    const turn = c.place.get(b) === pair.b ? 1 : -1, side = pair.told.side * turn;
     const { size, low, high } = pair.told;
     const ends = low === null ? null : side < 0 ? [-high, -low] : [low, high];
-    return { ...pair.told, x: side * size, ends, margin: pair.margin, detectable: pair.detectable };
+    // runs of B against the mean of A, of A against that of B
+    const [places, one] = [page.unpacked(pair.dots[2], 2, pair.dots[0], pair.dots[1]).map((x) => turn * x), c.systems[pair.a].n];
+    const dots = [places.slice(0, one), places.slice(one)];
+    return { ...pair.told, x: side * size, ends, margin: pair.margin, detectable: pair.detectable, dots: turn > 0 ? dots : dots.reverse() };
   };
-  const dotText = (c, name, id, score, odd) => `${name} ${id}: ${c.name} ${said.score(score, c.decimals)}${odd ? "\nfar from the other runs of its system" : ""}`;
+  const dotsOf = (c, one, places, more) => (one.n < 2 ? [] : one.runs.map(([id, , score], i) => {
+    const odd = one.odd.includes(id);
+    return { id, x: places[i], odd, ...more, text: `${one.name} ${id}: ${c.name} ${said.score(score, c.decimals)}${odd ? "\nfar from the other runs of its system" : ""}` };
+  }));
 
   // marks that both pictures share: intervals, sizes, runs, odd runs with a ring and their name
-  const marks = (rows, dots, facet) => {
+  const marks = (rows, dots, facet, roomy) => {
     const y = facet ? { fy: "y", y: "side" } : { y: "y", dy: -8 }, odd = dots.filter((dot) => dot.odd);
     const single = (row) => row.told.state === "these-outputs", known = rows.filter((row) => row.ends);
     const interval = (some, dashes) => Plot.link(some, { ...(facet ? { fy: "y", y1: 0, y2: 0 } : { y1: "y", y2: "y" }), x1: (row) => row.ends[0], x2: (row) => row.ends[1], stroke: ink, strokeWidth: 3, strokeDasharray: dashes });
-    const named = (some, dy) => Plot.text(some, { ...y, x: "x", text: "id", dy: dy - (facet ? 0 : 8), fontSize: 11, fill: "var(--note)", stroke: "var(--paper)", strokeWidth: 3 });
+    const far = Math.max(...dots.map((dot) => dot.x), 0), left = (dot) => dot.x > far / 2;
+    const named = (some, side) => Plot.text(some, { ...y, x: "x", text: "id", dx: 9 * side, textAnchor: side > 0 ? "start" : "end", fontSize: 11, fill: "var(--note)", stroke: "var(--paper)", strokeWidth: 3 });
     return [
       Plot.dot(dots, { ...y, x: "x", r: 2.6, fill: "fill", fillOpacity: 0.65, title: "text", tip }),
       Plot.dot(odd, { ...y, x: "x", r: 6, stroke: "var(--amber)", strokeWidth: 2 }),
       interval(known.filter((row) => !single(row)), null),
       interval(known.filter(single), "3 4"),
       Plot.dot(rows.filter((row) => row.told), { ...(facet ? { fy: "y", y: () => 0 } : { y: "y" }), x: "x", r: 6, symbol: glyph, rotate: (row) => (facet ? (row.x < 0 ? -90 : 90) : row.x < 0 ? 180 : 0), fill: (row) => (row.told.surely ? ink(row) : "var(--paper)"), stroke: ink, strokeWidth: 2.2, ariaLabel: "system" }),
-      named(odd.filter((dot) => !(dot.side < 0)), -11),
-      named(odd.filter((dot) => dot.side < 0), 12),
+      ...(roomy || odd.length < 2 ? [named(odd.filter(left), -1), named(odd.filter((dot) => !left(dot)), 1)] : []),
     ];
   };
 
@@ -41,11 +47,7 @@
       if (!c.place.has(state.a) || !c.place.has(state.b)) continue;
       const told = toldOf(c, state.a, state.b);
       if (!told) continue;
-      const turn = c.higher ? 1 : -1;
-      const [a, b] = [system(c, state.a), system(c, state.b)];
-      const runs = [];
-      if (a.n > 1) runs.push(...a.runs.map(([id, , score]) => ({ id, x: turn * (b.avg - score), side: -0.42, fill: colour(0), odd: a.odd.includes(id), text: dotText(c, state.a, id, score, a.odd.includes(id)) })));
-      if (b.n > 1) runs.push(...b.runs.map(([id, , score]) => ({ id, x: turn * (score - a.avg), side: 0.42, fill: colour(1), odd: b.odd.includes(id), text: dotText(c, state.b, id, score, b.odd.includes(id)) })));
+      const runs = ["a", "b"].flatMap((which, i) => dotsOf(c, system(c, state[which]), told.dots[i], { side: i ? 0.42 : -0.42, fill: colour(i) }));
       const reach = [told.x, ...(told.ends ?? []), ...runs.map((run) => run.x), ...(told.detectable ? [told.detectable, -told.detectable] : []), ...(told.margin ? [told.margin, -told.margin] : [])];
       const scale = Math.max(...reach.map(Math.abs), 1e-12);
       rows.push({ c, told, y: c.name, runs, scale, low: Math.min(...reach) / scale, high: Math.max(...reach) / scale,
@@ -53,25 +55,26 @@
     }
     if (!rows.length) return null;
     const low = Math.min(-0.25, ...rows.map((row) => row.low)), high = Math.max(0.25, ...rows.map((row) => row.high));
-    const wide = width > 620, [nameA, nameB] = elided([state.a, state.b], wide ? 24 : 16);
+    const wide = width > 620, [nameA, nameB] = [state.a, state.b].map(elided([state.a, state.b], wide ? 24 : 16));
+    const label = elided(rows.map((row) => row.y), wide ? 18 : 14);
     const texts = Math.max(...rows.map((row) => row.told.text.length)), right = wide ? Math.min(6.7 * texts + 14, width * 0.42) : 6;
     const lines = (row) => (wide && 6.7 * row.told.text.length > right ? row.told.text.replace(" (", "\n(") : row.told.text);
     const ticks = rows.flatMap((row) => Plot.ticks(low * row.scale, high * row.scale, wide ? 6 : 4).map((x) => ({ y: row.y, x: x / row.scale, text: said.tick(Math.abs(x)) })));
     const dots = rows.flatMap((row) => row.runs.map((run) => ({ ...run, y: row.y, x: run.x / row.scale })));
     const node = plot({
       width, height: rows.length * (wide ? 66 : 96) + 26,
-      marginLeft: wide ? longest(rows.map((row) => row.y), 18) + 6 : 6, marginRight: right, marginTop: 22, marginBottom: 4,
+      marginLeft: wide ? longest(rows.map((row) => label(row.y))) + 6 : 6, marginRight: right, marginTop: 22, marginBottom: 4,
       x: { axis: null, domain: [low * 1.04, high * 1.04] }, y: { axis: null, domain: [-1.15, 1.1] },
       fy: { axis: null, domain: rows.map((row) => row.y), padding: wide ? 0.06 : 0.16 },
       marks: [
         Plot.barX(rows.filter((row) => row.told.detectable), { fy: "y", x1: (row) => -row.told.detectable / row.scale, x2: (row) => row.told.detectable / row.scale, fill: "var(--band)" }),
         Plot.tickX(rows.filter((row) => row.told.margin).flatMap((row) => [-1, 1].map((side) => ({ y: row.y, x: (side * row.told.margin) / row.scale }))), { fy: "y", x: "x", stroke: "var(--note)", strokeDasharray: "3 3" }),
         Plot.ruleX([0], { stroke: "var(--ink)" }),
-        ...marks(rows, dots, true),
+        ...marks(rows, dots, true, wide),
         Plot.text(ticks, { fy: "y", x: "x", y: -1.02, text: "text", fill: "var(--quiet)", fontSize: 11, stroke: "var(--paper)", strokeWidth: 4 }),
         wide
-          ? Plot.text(rows, { fy: "y", frameAnchor: "left", dx: -8, textAnchor: "end", text: (row) => short(row.y, 18), fontWeight: 700, fontSize: 13 })
-          : Plot.text(rows, { fy: "y", frameAnchor: "top-left", dy: -8, textAnchor: "start", text: (row) => `${short(row.y, 14)}: ${row.told.text}`, fontSize: 12 }),
+          ? Plot.text(rows, { fy: "y", frameAnchor: "left", dx: -8, textAnchor: "end", text: (row) => label(row.y), fontWeight: 700, fontSize: 13 })
+          : Plot.text(rows, { fy: "y", frameAnchor: "top-left", dy: -8, textAnchor: "start", text: (row) => `${label(row.y)}: ${row.told.text}`, fontSize: 12 }),
         ...(wide ? [Plot.text(rows, { fy: "y", frameAnchor: "right", dx: 10, textAnchor: "start", text: lines })] : []),
         Plot.text([{ x: 0 }], { fy: () => rows[0].y, x: "x", text: () => `← ${nameA} better`, frameAnchor: "top", dy: wide ? -16 : -22, dx: -8, textAnchor: "end", fill: "var(--c1)" }),
         Plot.text([{ x: 0 }], { fy: () => rows[0].y, x: "x", text: () => `${nameB} better →`, frameAnchor: "top", dy: wide ? -16 : -22, dx: 8, textAnchor: "start", fill: "var(--c2)" }),
@@ -93,25 +96,22 @@
   const against = (width) => {
     const c = cell(), { systems, anchor } = c, d = c.decimals;
     if (systems.length < 3) return null;
-    const turn = c.higher || c.neutral ? 1 : -1, base = system(c, anchor).avg;
     const rows = systems.map((one) => {
       const told = one.name === anchor ? null : toldOf(c, anchor, one.name);
-      return { ...one, y: one.name, told, x: told ? told.x : turn * (one.avg - base), ends: told?.ends ?? null };
+      return { ...one, y: one.name, told, x: one.name === anchor ? 0 : told?.x ?? null, ends: told?.ends ?? null };
     });
-    const dots = rows.flatMap((row) => (row.n > 1 ? row.runs.map(([id, , score]) => ({ y: row.y, id, x: turn * (score - base), odd: row.odd.includes(id), fill: row.y === state.a ? colour(0) : row.y === state.b ? colour(1) : "var(--quiet)", text: dotText(c, row.name, id, score, row.odd.includes(id)) })) : []));
-    const wide = width > 620, names = elided(rows.map((row) => row.y), wide ? 26 : 14), shown = new Map(rows.map((row, i) => [row.y, names[i]]));
-    const left = longest(names, 26);
-    const words = (row) => (row.y === anchor ? `${said.score(row.avg, d)} ${c.name}` : row.told ? (wide ? row.told.text : row.told.text.replace(/^.* by /, row.x < 0 ? "−" : "+").replace(/ \(.*/, "")) : "not tested");
+    const dots = rows.flatMap((row) => row.x === null ? [] : dotsOf(c, row, row.told?.dots[1] ?? c.own, { y: row.y, fill: row.y === state.a ? colour(0) : row.y === state.b ? colour(1) : "var(--quiet)" }));
+    const wide = width > 620, names = rows.map((row) => row.y), label = elided(names, wide ? 26 : 14), left = longest(names.map(label));
+    const words = (row) => (row.y === anchor ? `${said.score(row.avg, d)} ${c.name}` : !row.told ? "not tested" : wide ? row.told.text : row.told.text.replace(/^.* by /, row.x < 0 ? "−" : "+").replace(/ \(.*/, ""));
     const right = wide ? Math.min(6.6 * Math.max(...rows.map((row) => words(row).length)) + 12, width * 0.44) : 64;
     const best = anchor === systems[0].name;
     const node = plot({
       width, height: rows.length * (rows.length > 25 ? 17 : rows.length > 14 ? 21 : 28) + 46, marginLeft: left, marginRight: right, marginTop: 4, marginBottom: 36,
-     
-      y: { domain: rows.map((row) => row.y), label: null, tickFormat: (name) => shown.get(name), tickSize: 0 },
-      x: { label: `${c.name} ${c.neutral ? "more than" : "better than"} ${short(anchor, 26)} →`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: wide ? 6 : 3, tickFormat: said.tick },
+      y: { domain: rows.map((row) => row.y), label: null, tickFormat: label, tickSize: 0 },
+      x: { label: `${c.name} ${c.neutral ? "more than" : "better than"} ${label(anchor)} →`, labelAnchor: "center", labelArrow: "none", grid: true, nice: true, ticks: wide ? 6 : 3, tickFormat: said.tick },
       marks: [
         Plot.ruleX([0], { stroke: "var(--ink)" }),
-        ...marks(rows, dots, false),
+        ...marks(rows, dots, false, wide),
         Plot.dot(rows.filter((row) => row.y === anchor), { x: "x", y: "y", r: 5, fill: "var(--ink)" }),
         Plot.text(rows, { y: "y", frameAnchor: "right", dx: right - 2, textAnchor: "end", text: words, fontWeight: (row) => (row.told?.surely ? 700 : 400) }),
       ],
@@ -123,34 +123,24 @@
       caption: `Every system against ${anchor}${best ? ", which has the best mean" : ", the baseline"}, by ${c.name} on ${c.testset}: the difference with its ${intervals.join(", ") || "no interval"} by ${c.lead}; filled: ${data.sure}` +
         (dots.length ? "; small dots are runs" : "") + (dots.some((dot) => dot.odd) ? ", ringed where far from the others of the system" : "") + "." +
         (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing of other runs." : ""),
-      rows: rows.map((row) => ({ testset: c.testset, metric: c.name, system: row.name, n: row.n, score: row.avg, s_sel: row.sel, s_test: row.test, against: anchor, better_by: row.told ? row.x : null, low: row.ends?.[0] ?? null, high: row.ends?.[1] ?? null, state: row.told?.state ?? null, cluster: row.cluster, rank_best: row.ranks?.[0] ?? null, rank_worst: row.ranks?.[1] ?? null, people_best: row.people?.[0] ?? null, people_worst: row.people?.[1] ?? null })),
+      rows: rows.map((row) => ({ testset: c.testset, metric: c.name, system: row.name, n: row.n, score: row.avg, s_sel: row.sel, s_test: row.test, against: anchor, better_by: row.told && row.x, low: row.ends?.[0] ?? null, high: row.ends?.[1] ?? null, state: row.told?.state ?? null, cluster: row.cluster, rank_best: row.ranks?.[0] ?? null, rank_worst: row.ranks?.[1] ?? null, people_best: row.people?.[0] ?? null, people_worst: row.people?.[1] ?? null })),
     };
   };
 
+  // who beats whom: a cell for each two systems by the chosen test, its p where there is room
   const matrix = (width) => {
-    const c = cell(), names = c.systems.map((one) => one.name);
-    if (names.length < 3 || !c.tests.length || c.neutral) return null;
-    const rows = [];
-    for (const a of names) {
-      for (const b of names) {
-        const test = a === b ? null : testOf(c, a, b, state.test);
-        if (!test) continue;
-        const { won } = test;
-        const verb = won === 1 ? "beats" : won === -1 ? "is beaten by" : won === 0 ? "undecided with" : "has no p with";
-        rows.push({ a, b, won, test, text: `${b} ${verb} ${a}\n${said.signed(test.delta, c.decimals)} ${said.interval(test.low, test.high, c.decimals)}\np = ${said.p(test.adjusted)}` });
-      }
-    }
-    if (!rows.length) return null;
-    const left = longest(names, 14), size = Math.min((width - left - 6) / names.length, 46), small = size < 30;
-    const long = Math.max(...names.map((name) => Math.min(name.length, 14)));
+    const c = cell(), names = c.systems.map((one) => one.name), label = elided(names, 14), left = longest(names.map(label));
+    const rows = names.flatMap((a) => names.map((b) => ({ a, b, test: a === b ? null : testOf(c, a, b, state.test) }))).filter((row) => row.test);
+    if (names.length < 3 || !rows.length || c.neutral) return null;
+    const size = Math.max(Math.min((width - left - 6) / names.length, 50), 14), top = 0.9 * left + 6, roomy = size >= 46;
+    const sign = ({ test: { won } }) => (won === 1 ? "▲" : won === -1 ? "▽" : "");
+    const axis = { domain: names, label: null, tickFormat: label, tickSize: 0, padding: 0.04 };
     const node = plot({
-      style: { ...pictures.STYLE, fontSize: size < 14 ? "9px" : "12px" },
-      width: left + 6 + size * names.length, height: size * names.length + 14 + 5.2 * long, marginLeft: left, marginTop: 14 + 5.2 * long, marginRight: 6, marginBottom: 0,
-      x: { domain: names, axis: "top", label: null, tickFormat: (name) => short(name, 14), tickRotate: -60, tickSize: 0, padding: 0.04 },
-      y: { domain: names, label: null, tickFormat: (name) => short(name, 14), tickSize: 0, padding: 0.04 },
+      width: left + 6 + size * names.length, height: size * names.length + top, marginLeft: left, marginTop: top, marginRight: 6, marginBottom: 0,
+      x: { ...axis, axis: "top", tickRotate: -60 }, y: axis,
       marks: [
-        Plot.cell(rows, { x: "a", y: "b", fill: (row) => (row.won === 1 ? "var(--won)" : row.won === -1 ? "var(--lost)" : "var(--soft)"), title: "text", tip }),
-        Plot.text(small ? rows.filter((row) => row.won) : rows, { x: "a", y: "b", text: (row) => small ? (row.won === 1 ? "▲" : "▽") : `${row.won === 1 ? "▲" : row.won === -1 ? "▽" : ""}${said.p(row.test.adjusted)}`, fontSize: size < 40 ? 10 : 11, fontWeight: (row) => (row.won ? 700 : 400), pointerEvents: "none" }),
+        Plot.cell(rows, { x: "a", y: "b", fill: ({ test: { won } }) => (won === 1 ? "var(--won)" : won === -1 ? "var(--lost)" : "var(--soft)"), title: (row) => `${row.b} against ${row.a}: p = ${said.p(row.test.adjusted)}`, tip }),
+        Plot.text(rows, { x: "a", y: "b", text: (row) => sign(row) + (roomy ? said.p(row.test.adjusted) : ""), fontSize: 11, fontWeight: (row) => (row.test.won ? 700 : 400), pointerEvents: "none" }),
         Plot.cell(rows.filter((row) => row.a === state.a && row.b === state.b), { x: "a", y: "b", fill: "none", stroke: "var(--ink)", strokeWidth: 2.5, pointerEvents: "none" }),
       ],
     });
@@ -158,8 +148,8 @@
     return {
       node,
       caption: `Who beats whom by ${c.name} on ${c.testset} (${state.test}): blue and ▲ where the row's system beats the column's, orange and ▽ where it is beaten, at ${data.alpha}` +
-        (small ? "" : "; adjusted p") + ". A click chooses the pair for the whole page; so do the boxes A and B.",
-      rows: rows.map((row) => ({ testset: c.testset, metric: c.name, test: state.test, a: row.a, b: row.b, delta: row.test.delta, p_adjusted: row.test.adjusted })),
+        (roomy ? "; adjusted p" : "") + ". A click chooses the pair for the whole page; so do the boxes A and B.",
+      rows: rows.map(({ a, b, test }) => ({ testset: c.testset, metric: c.name, test: state.test, a, b, delta: test.delta, p_adjusted: test.adjusted })),
     };
   };
 

@@ -138,23 +138,24 @@ const pictures = (() => {
       element.addEventListener("click", () => act(rows[i]));
     });
   };
-  const short = (name, most = 22) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
   // names of at most so many letters that stay apart: what all begin or end with alike goes first
   const elided = (names, most = 22) => {
-    if (names.every((name) => name.length <= most)) return [...names];
+    if (names.every((name) => name.length <= most)) return (name) => name;
     const same = (end) => {
       let k = 0;
       const at = (name, i) => name[end ? name.length - 1 - i : i];
       while (names.every((name) => k < name.length - 1 && at(name, k) === at(names[0], k))) k++;
+      while (k && names.some((name) => [k - 1, k].every((i) => /[\p{L}\p{N}]/u.test(at(name, i))))) k--; // whole words
       return names.length > 1 ? k : 0;
     };
     const front = same(false), back = same(true);
     const cut = names.map((name) => (front > 2 ? "…" : name.slice(0, front)) + name.slice(front, Math.max(name.length - back, front + 1)) + (back > 2 ? "…" : back ? name.slice(-back) : ""));
     const fits = cut.map((name) => (name.length <= most ? name : `${name.slice(0, Math.ceil(most / 2) - 1)}…${name.slice(-(Math.floor(most / 2)))}`));
-    return new Set(fits).size === new Set(names).size ? fits : cut;
+    const shown = new Set(fits).size === new Set(names).size ? fits : cut;
+    return (name) => shown[names.indexOf(name)];
   };
-  const longest = (names, most = 22) => 14 + 6.6 * Math.max(...names.map((name) => Math.min(name.length, most)));
+  const longest = (texts) => 14 + 6.6 * Math.max(...texts.map((text) => text.length));
   const tip = { fill: "var(--paper)", stroke: "var(--line)" };
 
-  return { add, show, plot, STYLE, clickable, colour, short, elided, longest, tip, COLOURS, SYMBOLS, data, said, set };
+  return { add, show, plot, STYLE, clickable, colour, elided, longest, tip, COLOURS, SYMBOLS, data, said, set };
 })();

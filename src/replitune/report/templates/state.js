@@ -41,7 +41,6 @@ const page = (() => {
     percent: (x) => (x > 0 && x < 0.005 ? "<1%" : x < 1 && x > 0.995 ? ">99%" : `${(100 * x).toFixed(0)}%`),
     count: (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`,
     tick: (x) => String(+x.toPrecision(6)).replace("-", "−"),
-    ranks: (r) => (r ? (r[0] === r[1] ? `${r[0]}` : `${r[0]}-${r[1]}`) : "–"),
   };
 
   // ---- what there is
@@ -53,8 +52,8 @@ const page = (() => {
   data.cells.forEach((c, k) => {
     c.place = new Map(c.systems.map((system, i) => [system.name, i]));
     for (const row of c.tests) index.set(`${k} ${row[0]} ${row[1]} ${row[2]}`, row);
-    c.pairs = c.pairs.map(([a, b, margin, detectable, doubt, plans, [side, size, low, high, state, tone, surely, interval, text]]) =>
-      ({ a, b, margin, detectable, doubt, plans, told: { side, size, low, high, state, tone, surely, interval, text } }));
+    c.pairs = c.pairs.map(([a, b, margin, detectable, doubt, plans, dots, [side, size, low, high, state, tone, surely, interval, text]]) =>
+      ({ a, b, margin, detectable, doubt, plans, dots, told: { side, size, low, high, state, tone, surely, interval, text } }));
     c.pairOf = new Map(c.pairs.map((pair) => [`${pair.a} ${pair.b}`, pair]));
   });
   // the test of B - A, whichever way round it was made

@@ -63,6 +63,10 @@
     if (bar.childElementCount) table.closest(".scroll").before(bar);
   };
 
+  // paper has what is folded up, too
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((part) => { part.open = part.dataset.printed = true; }));
+  addEventListener("afterprint", () => document.querySelectorAll("details[data-printed]").forEach((part) => { part.open = false; delete part.dataset.printed; }));
+
   for (const table of document.querySelectorAll("table.data")) {
     addFilters(table);
     [...table.tHead.rows[0].cells].forEach((head, column) => {

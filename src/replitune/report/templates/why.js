@@ -1,7 +1,7 @@
 // Why B is better than A: segments, groups of segments, words; of all runs, not of one.
 const why = (() => {
   const { state, set, said, data, cell, make, fill, field } = page;
-  const { add, show, plot, short, longest, tip } = pictures;
+  const { add, show, plot, colour, elided, longest, tip } = pictures;
   const KINDS = { length: "length of the reference", ratio: "length of the outputs beside the reference", document: "document", part: "part", words: "how frequent words are" };
   const FEW = 12;
 
@@ -27,16 +27,13 @@ const why = (() => {
   // ---- segments: a histogram whose brush filters the segments below
   const low = make("input", ""), high = make("input", "");
   const histogram = (width) => {
-    const deltas = differences(), c = cell();
-    if (!deltas) return null;
-    const known = [...deltas].filter((x) => !Number.isNaN(x)), most = Math.max(...known.map(Math.abs), 1e-12);
-    const found = data.why[state.testset].scores[state.metric], { at, turned } = ofPair(found, found.scores);
-    const [lower, equal, higher] = turned ? [...found.counts[at]].reverse() : found.counts[at];
-    const [worse, better] = c.higher ? [lower, higher] : [higher, lower];
+    const c = cell(), found = data.why[state.testset]?.scores[state.metric], pair = found && ofPair(found, found.scores);
+    if (!pair) return null;
+    const turn = (list) => (pair.turned ? [...list].reverse() : list), [step, counts, bins] = found.pairs[pair.at], [lower, equal, higher] = turn(counts);
+    const [worse, better] = c.higher ? [lower, higher] : [higher, lower], half = bins.length / 2, most = half * step;
     // 0 is an edge between bins; what is equal has a narrow one of its own, over it
-    const bins = Plot.bin().domain([-most, most]).thresholds(41)(known.filter((x) => x !== 0));
-    const middle = bins[Math.floor(bins.length / 2)], around = equal ? (middle.x1 - middle.x0) / 4 : 0;
-    const rows = bins.map((bin) => ({ x0: bin.x0, x1: bin.x1, n: bin.length, fill: bin.x0 >= 0 === c.higher ? "var(--c5)" : "var(--c2)" }));
+    const around = equal ? step / 4 : 0;
+    const rows = turn(bins).map((n, i) => ({ x0: (i - half) * step, x1: (i - half + 1) * step, n, fill: colour(i >= half === c.higher ? 1 : 0) }));
     if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--quiet)" });
     const margin = { left: 44, right: 10, top: 22, bottom: 36 }, height = 204;
     const node = plot({
@@ -98,11 +95,11 @@ const why = (() => {
     if (chosen === "document" && rows.length > FEW) {
       rows = [...rows].sort((x, y) => Math.abs(y.delta) * Math.sqrt(y.n) - Math.abs(x.delta) * Math.sqrt(x.n)).slice(0, FEW).sort((x, y) => (higher ? y.delta - x.delta : x.delta - y.delta));
     }
-    const most = width > 520 ? 30 : 18, left = Math.min(longest(rows.map((row) => row.name), most), width * 0.4), right = width > 520 ? 190 : 12;
+    const label = elided(rows.map((row) => row.name), width > 520 ? 30 : 18), left = longest(rows.map((row) => label(row.name))), right = width > 520 ? 190 : 12;
     const unit = words ? "word" : "segment";
     const node = plot({
       width, height: rows.length * 28 + 46, marginLeft: left, marginRight: right, marginTop: 4, marginBottom: 36,
-      y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, tickFormat: (name) => short(name, most) },
+      y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, tickFormat: label },
       x: { label: words ? "words of the references that are there, difference in % points" : `difference in ${c.name}${c.higher ? "" : " (lower is better)"}`, labelAnchor: "center", labelArrow: "none", grid: true, reverse: !higher, nice: true, ticks: width > 520 ? 6 : 4 },
       marks: [
         Plot.ruleX([0], { stroke: "var(--ink)" }),
@@ -124,14 +121,15 @@ const why = (() => {
   document.getElementById("groups-kind").append(field("by", kind));
 
   // ---- words that the runs of B have right more often, or less often
-  const wordTable = () => {
+  const wordTable = (width) => {
     const found = data.why[state.testset]?.words, pair = found && ofPair(found, []);
     if (!pair) return null;
     const sides = found.pairs[pair.at].map((side) => side.map(([gram, expected, first, second, half]) => ({ gram, expected, ...between(...(pair.turned ? [second, first] : [first, second]), half) })));
     const [gained, lost] = pair.turned ? sides.reverse() : sides, intervals = [...gained, ...lost].some((row) => row.low !== null);
     const sure = (row) => row.low === null || row.low > 0 || row.high < 0;
+    const label = elided([state.a, state.b], width > 520 ? 22 : 10);
     const table = (caption, list) => {
-      const head = make("tr", "", ...["n-gram", "in references", state.a, state.b, "difference"].map((text, i) => {
+      const head = make("tr", "", ...["n-gram", "in references", label(state.a), label(state.b), "difference"].map((text, i) => {
         const th = make("th", i ? "" : "word", text);
         th.scope = "col";
         return th;

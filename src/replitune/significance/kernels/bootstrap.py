@@ -23,13 +23,11 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import exp
 from replitune.significance.kernels.mixing import mix
-from replitune.significance.kernels.random import GAMMA
+from replitune.significance.kernels.random import FURTHER, GAMMA
 
 _ONE = np.uint64(1)
 _S11, _S32 = np.uint64(11), np.uint64(32)
 _LOW32 = np.uint64(0xFFFFFFFF)
-_FURTHER = np.uint64(0xD1B54A32D192ED03)
-"""Tells words drawn when bits do not suffice from the numbered words."""
 
 
 @njit(inline="always")
@@ -38,7 +36,7 @@ def _draw(random32, size, key, d):  # type: ignore[no-untyped-def]
     product = random32 * size
     low = product & _LOW32
     if low < size and low < (_LOW32 + _ONE - size) % size:
-        state = mix((key ^ _FURTHER) + np.uint64(d + 1) * GAMMA)
+        state = mix((key ^ FURTHER) + np.uint64(d + 1) * GAMMA)
         while low < (_LOW32 + _ONE - size) % size:
             state += GAMMA
             product = (mix(state) & _LOW32) * size
@@ -136,7 +134,7 @@ def draw_poisson(thresholds, rest, first, keys, words, counts, totals):  # type:
         if undecided > 0:
             for q in range(size):
                 if row[q] == DECIDED:
-                    more = mix((key ^ _FURTHER) + np.uint64(first + q + 1) * GAMMA)
+                    more = mix((key ^ FURTHER) + np.uint64(first + q + 1) * GAMMA)
                     u = np.float64(more >> _S11) * 2.0**-53
                     k = 0
                     while k < rest.shape[0] - 1 and u >= rest[k]:

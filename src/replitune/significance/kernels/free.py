@@ -26,15 +26,13 @@ from numpy.typing import NDArray
 from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import _look_up, _tabulate
 from replitune.significance.kernels.mixing import mix
-from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, in_lines
+from replitune.significance.kernels.random import FURTHER, GAMMA, aligned, exact_dtype, in_lines
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _S1, _S2, _S4, _S6, _S32, _S56 = (np.uint64(s) for s in (1, 2, 4, 6, 32, 56))
 _LOW6, _LOW32 = np.uint64(63), np.uint64(0xFFFFFFFF)
 _P1, _P2 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 _P4, _P8 = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
-_FIX = np.uint64(0xD1B54A32D192ED03)
-"""Tells the sequence of corrections from the numbered words."""
 
 
 @njit(inline="always")
@@ -96,7 +94,7 @@ def _correct(cell, m, take, bits, keys, words, start, ones):  # type: ignore[no-
     for b in range(B):
         over[b] = ~_ZERO if ones[b] < take else _ZERO
         surplus[b] = np.uint64(abs(ones[b] - take))
-        first[b] = mix((keys[b] ^ _FIX) + offset)
+        first[b] = mix((keys[b] ^ FURTHER) + offset)
     for w in range(W):
         mask = _mask(m, w)
         row = words[w, start : start + B]

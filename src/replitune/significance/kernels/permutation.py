@@ -14,11 +14,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.significance.kernels.mixing import mix
-from replitune.significance.kernels.random import GAMMA
+from replitune.significance.kernels.random import FURTHER, GAMMA
 
 _S16 = np.uint32(16)
-_FURTHER = np.uint64(0xD1B54A32D192ED03)
-"""Tells the sequence of what is drawn again from the numbered words."""
 
 PLACES = 4096
 """Places drawn at once."""
@@ -82,7 +80,7 @@ def draw_permutations(states, sizes, uneven, scratch, values, order):  # type: i
 
 @njit(cache=True, nogil=True)
 def _draw_again(state, o, size, rest):  # type: ignore[no-untyped-def]
-    state = mix((state ^ _FURTHER) + np.uint64(o + 1) * GAMMA)
+    state = mix((state ^ FURTHER) + np.uint64(o + 1) * GAMMA)
     while True:
         state += GAMMA
         product = np.uint32(np.uint16(mix(state))) * np.uint32(size)

@@ -88,22 +88,19 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
 def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
     """Tests of the project by id, as `replitune test` runs them."""
 
-    def test_of(entry: Entry) -> Test:
-        def test(comparison: Comparison, rng: np.random.Generator) -> float | None:
-            a, b, metric = comparison.a, comparison.b, comparison.metric
-            rows = run_tests(
-                [TestSetScores({metric.id: (metric, {a.name: a, b.name: b})}, comparison.documents)],
-                testset="",
-                seed=int(rng.integers(2**63)),
-                methods=[entry],
-                samples=samples,
-                correction="none",
-            )
-            return rows[metric.id][0].p
+    def p_of(entry: Entry, comparison: Comparison, rng: np.random.Generator) -> float | None:
+        a, b, metric = comparison.a, comparison.b, comparison.metric
+        rows = run_tests(
+            [TestSetScores({metric.id: (metric, {a.name: a, b.name: b})}, comparison.documents)],
+            testset="",
+            seed=int(rng.integers(2**63)),
+            methods=[entry],
+            samples=samples,
+            correction="none",
+        )
+        return rows[metric.id][0].p
 
-        return test
-
-    return {entry.id: test_of(entry) for entry in TESTS.entries(methods)}
+    return {entry.id: partial(p_of, entry) for entry in TESTS.entries(methods)}
 
 
 # -- drawing comparisons ------------------------------------------------------------------

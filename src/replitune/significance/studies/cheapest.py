@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -104,21 +104,16 @@ class Search:
             )
         return least
 
-    @cached_property
-    def _known(self) -> dict[int, int | None]:
-        return {}
-
     def detectable(self, n: int, N: int) -> float:
         planned = Planned(self.pilot.model, Plan(n, n, N), alpha=self.alpha, nodes=SEARCH_NODES)
         return float(planned.detectable(self.power))
 
-    def segments(self, n: int) -> int | None:
+    @cached_property
+    def segments(self) -> Callable[[int], int | None]:
         """The fewest that n runs need; None when no number suffices."""
-        if n not in self._known:
-            self._known[n] = segments_needed(
-                lambda N: self.detectable(n, N), self.delta, self.fewest_segments
-            )
-        return self._known[n]
+        return cache(
+            lambda n: segments_needed(partial(self.detectable, n), self.delta, self.fewest_segments)
+        )
 
     def cost(self, n: int) -> float:
         N = self.segments(n)

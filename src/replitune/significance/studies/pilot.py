@@ -239,13 +239,6 @@ def fit(
     return pilot(comparison, unit=unit, strata=strata, paired=paired).model
 
 
-def chi_squares(u: NDArray[np.float64], nu: float) -> NDArray[np.float64]:
-    """Chi-square variables over their degrees of freedom, of quantiles u (M,)."""
-    from scipy.special import chdtri
-
-    return np.asarray(chdtri(nu, 1 - u) / nu)
-
-
 def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:
     """Number of groups of the replicas of two systems, where each has as many replicas as any
     other, and two or more; else 1."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.significance.critical import layers, net_parts
 from replitune.significance.noise_ratio import Pairs, Worst, shrunk, worst_case
-from replitune.significance.studies.pilot import VarianceModel, chi_squares
+from replitune.significance.studies.pilot import VarianceModel
 
 MANY_SEGMENTS = 10_000_000
 """Stands for any number of them: what they add to Var(delta) is taken as 0."""
@@ -221,8 +221,11 @@ def _t_table(q: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @lru_cache(maxsize=256)
 def _chi_square(nodes: int, dims: int, k: int, nu: float) -> NDArray[np.float64]:
-    """(nodes,) one column of the nodes: plans side by side share most of theirs."""
-    return chi_squares(quasi_random(nodes, dims)[:, k], nu)
+    """(nodes,) one column of the nodes, chi-squares over their degrees of freedom: plans side by side
+    share most of theirs."""
+    from scipy.special import chdtri
+
+    return np.asarray(chdtri(nu, 1 - quasi_random(nodes, dims)[:, k]) / nu)
 
 
 @lru_cache(maxsize=64)

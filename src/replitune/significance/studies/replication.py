@@ -9,7 +9,7 @@ Fig. 5).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ def _row(comparison: Comparison, **columns: Any) -> ReplicationRow:
     return ReplicationRow(a=a.name, b=b.name, pool_a=a.n, pool_b=b.n, **columns)
 
 
+def _drawn(comparison: Comparison, of_a: NDArray[np.intp], of_b: NDArray[np.intp]) -> Comparison:
+    """Only these replicas of each system."""
+    a, b = take(comparison.a, of_a, comparison.a.name), take(comparison.b, of_b, comparison.b.name)
+    return replace(comparison, a=a, b=b)
+
+
 def draw_replicas(
     comparison: Comparison,
     n: int,
@@ -121,10 +127,7 @@ def draw_replicas(
     deltas = np.array(
         [comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean() for of_a, of_b in chosen]
     )
-    small = (
-        Comparison(metric, take(a, of_a, a.name), take(b, of_b, b.name), comparison.documents)
-        for of_a, of_b in chosen
-    )
+    small = (_drawn(comparison, of_a, of_b) for of_a, of_b in chosen)
     ahead = deltas > 0 if metric.higher_is_better else deltas < 0
     rows = []
     for method, values in p_values(small, tests, rng).items():
@@ -167,12 +170,7 @@ def single_runs(
         ("A's best, B's worst", order_a[-1], order_b[0]),
         ("median, median", order_a[(a.n - 1) // 2], order_b[(b.n - 1) // 2]),
     )
-    pairs = [
-        Comparison(
-            metric, take(a, np.array([r]), a.name), take(b, np.array([s]), b.name), comparison.documents
-        )
-        for _, r, s in cases
-    ]
+    pairs = [_drawn(comparison, np.array([r]), np.array([s])) for _, r, s in cases]
     rows = []
     for method, values in p_values(pairs, tests, rng).items():
         for (case, r, s), p in zip(cases, values, strict=True):

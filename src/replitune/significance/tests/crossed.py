@@ -50,22 +50,50 @@ UnitOrAuto = Annotated[
 ]
 
 
-def crossed_suite(
-    comparisons: Sequence[Comparison],
-    weights: Sequence[float],
+@iv.significance_test(
+    cited="two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
+    "2022), with critical values after Cochran and Cox (1950)",
+    on_suite=True,
+)
+def crossed(
+    comparison: Comparison | Sequence[Comparison],
+    weights: Sequence[float] = (1.0,),
     *,
-    alternative: str = "two-sided",
-    scope: Scope = "both",
-    unit: str = "auto",
-    strata: str = "groups",
-    paired: bool = False,
-    noise_ratio: float | None = None,
+    alternative: iv.Alternative = "two-sided",
+    scope: Annotated[
+        Scope,
+        about(
+            "Of what a small p speaks: new segments and new runs (`both`), this test set and new "
+            "runs (`runs`), or new segments and these runs (`segments`)."
+        ),
+    ] = "both",
+    unit: UnitOrAuto = "auto",
+    strata: iv.Strata = "groups",
+    paired: iv.Paired = False,
+    noise_ratio: Annotated[
+        float | None,
+        about(
+            "The assumption that no system's runs vary more than so many times as much as another's "
+            "(standard deviation). It lets the variances of all systems speak of that of each: more "
+            "power with few runs. To be decided before looking.",
+            ge=1,
+        ),
+    ] = None,
     alpha: float = 0.05,
-    design: str = "runs",
+    design: Design = "runs",
     margins: Mapping[str, float] | None = None,
     analyses: Analyses | None = None,
 ) -> TestResult:
-    """`crossed` of a pair on all test sets of a suite: delta is the weighted sum of theirs."""
+    """Test equal expected scores; on all test sets of a suite, delta is the weighted sum of theirs.
+
+    The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
+    makes p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
+
+    design: replicas are runs, or samples that are independent for each segment, or those of each
+    group are samples of one run. margins: by metric id, what counts as the same. analyses: what is
+    shared with the tests of other pairs.
+    """
+    comparisons = [comparison] if isinstance(comparison, Comparison) else comparison
     metric = comparisons[0].metric
     for system in (s for c in comparisons for s in (c.a, c.b)):
         if not np.isfinite(metric.score(system.sums)).all():
@@ -149,64 +177,6 @@ def crossed_suite(
         analysis=pair.estimate if pair.estimable and pair.varies else None,
         next_run=pair.next_run if design != "samples" else None,
         uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
-    )
-
-
-@iv.significance_test(
-    cited="two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
-    "2022), with critical values after Cochran and Cox (1950)",
-    on_suite=crossed_suite,
-)
-def crossed(
-    comparison: Comparison,
-    *,
-    alternative: iv.Alternative = "two-sided",
-    scope: Annotated[
-        Scope,
-        about(
-            "Of what a small p speaks: new segments and new runs (`both`), this test set and new "
-            "runs (`runs`), or new segments and these runs (`segments`)."
-        ),
-    ] = "both",
-    unit: UnitOrAuto = "auto",
-    strata: iv.Strata = "groups",
-    paired: iv.Paired = False,
-    noise_ratio: Annotated[
-        float | None,
-        about(
-            "The assumption that no system's runs vary more than so many times as much as another's "
-            "(standard deviation). It lets the variances of all systems speak of that of each: more "
-            "power with few runs. To be decided before looking.",
-            ge=1,
-        ),
-    ] = None,
-    alpha: float = 0.05,
-    design: Design = "runs",
-    margins: Mapping[str, float] | None = None,
-    analyses: Analyses | None = None,
-) -> TestResult:
-    """Test equal expected scores.
-
-    The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
-    makes p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
-
-    design: replicas are runs, or samples that are independent for each segment, or those of each
-    group are samples of one run. margins: by metric
-    id, what counts as the same. analyses: what is shared with the tests of other pairs.
-    """
-    return crossed_suite(
-        [comparison],
-        (1.0,),
-        alternative=alternative,
-        scope=scope,
-        unit=unit,
-        strata=strata,
-        paired=paired,
-        noise_ratio=noise_ratio,
-        alpha=alpha,
-        design=design,
-        margins=margins,
-        analyses=analyses,
     )
 
 

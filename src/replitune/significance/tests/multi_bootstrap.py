@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas_note, zero_variance
-from replitune.significance.draws import Draws, SegmentDraws, draws_of
+from replitune.significance.draws import Draws, draws_of
 from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
 
@@ -44,8 +44,20 @@ def multi_bootstrap(
     segments = draws_of(rng, draws).segments
     drawn_a = replica_counts(a, strata, samples, rng)
     drawn_b = drawn_a[:, iv.matched(b, a)] if paired else replica_counts(b, strata, samples, rng)
-    score = _mean_scores if aggregation == "mean" else _pooled_scores
-    deltas = score(comparison, b, drawn_b, segments, unit) - score(comparison, a, drawn_a, segments, unit)
+
+    def scores(system: SystemStatistics, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        """drawn (samples, n) -> (samples,)."""
+        metric, documents = comparison.metric, comparison.documents
+        if aggregation == "mean":
+            each = segments.scores(metric, system, documents, unit=unit, samples=samples)
+            return (each * drawn).sum(axis=1) / system.n
+        pooled = np.empty(samples)
+        for rows, sums in segments.sums(iv.in_units(system.statistics, documents, unit), samples):
+            together = (sums * drawn[rows][:, :, np.newaxis]).sum(axis=1)
+            pooled[rows] = iv.pooled_score(metric, together, system.n)
+        return pooled
+
+    deltas = scores(b, drawn_b) - scores(a, drawn_a)
     contrast = Contrast("multi-bootstrap", comparison, alternative, f"replica+{unit}", aggregation)
     p: float | None = contrast.p(deltas - contrast.delta)
     note = None
@@ -60,30 +72,3 @@ def multi_bootstrap(
         alpha=alpha,
         pairing="id" if paired else None,
     )
-
-
-def _mean_scores(
-    comparison: Comparison,
-    system: SystemStatistics,
-    drawn: NDArray[np.float64],
-    segments: SegmentDraws,
-    unit: str,
-) -> NDArray[np.float64]:
-    """drawn (samples, n) -> (samples,)."""
-    scores = segments.scores(comparison.metric, system, comparison.documents, unit=unit, samples=len(drawn))
-    return (scores * drawn).sum(axis=1) / system.n
-
-
-def _pooled_scores(
-    comparison: Comparison,
-    system: SystemStatistics,
-    drawn: NDArray[np.float64],
-    segments: SegmentDraws,
-    unit: str,
-) -> NDArray[np.float64]:
-    statistics = iv.in_units(system.statistics, comparison.documents, unit)
-    scores = np.empty(len(drawn))
-    for rows, sums in segments.sums(statistics, len(drawn)):
-        pooled = (sums * drawn[rows][:, :, np.newaxis]).sum(axis=1)
-        scores[rows] = iv.pooled_score(comparison.metric, pooled, system.n)
-    return scores

@@ -45,8 +45,9 @@ function head(state) {
   const parts = [];
   if (known) parts.push(`${done} of ${known} jobs`, `${clock(state.cpu)} CPU`);
   if (state.began !== null) parts.push(`began ${day(state.began)}`);
-  if (state.left && done && (state.left.whole || state.left.seconds >= 1)) parts.push(`${state.left.whole ? "about" : "more than"} ${clock(state.left.seconds)} left`);
+  if (state.left !== null && done) parts.push(`about ${clock(state.left)} left`);
   if (state.status === "elsewhere") parts.push(`last sign of life ${day(state.sign)}`);
+  $("report").hidden = !state.report;
   $("jobs").textContent = parts.join(", ");
 }
 
@@ -73,9 +74,8 @@ function replicas(state) {
   }));
 }
 
-function figure(system, curves, low, high, colour) {
+function figure(system, curves, low, high, longest, colour) {
   const width = 300, height = 130, left = 42, bottom = 18, top = 6;
-  const longest = Math.max(2, ...curves.map((curve) => curve.scores.length));
   const x = (i) => left + (width - left - 6) * i / (longest - 1);
   const y = (score) => top + (height - top - bottom) * (high - score) / ((high - low) || 1);
   const made = element("figure");
@@ -104,13 +104,14 @@ function tuning(state) {
   $("tuning").hidden = !curves.length;
   if (!curves.length) return;
   const low = every.reduce((a, b) => Math.min(a, b)), high = every.reduce((a, b) => Math.max(a, b));
+  const longest = Math.max(2, ...curves.map((curve) => curve.scores.length));
   const kinds = [...new Set(state.replicas.map((one) => one.of))];
   const colour = new Map(kinds.map((of, i) => [of, i]));
   $("metric").textContent = state.metric;
   $("legend").replaceChildren(...kinds.map((of, i) => element("span", of, `c${i % 6}`)));
   const systems = [...new Set(curves.map((curve) => curve.system))];
   $("curves").replaceChildren(...systems.map((system) =>
-    figure(system, curves.filter((curve) => curve.system === system), low, high, colour)));
+    figure(system, curves.filter((curve) => curve.system === system), low, high, longest, colour)));
 }
 
 function work(state) {

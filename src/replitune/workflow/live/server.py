@@ -1,4 +1,4 @@
-"""The page of a run, for browsers on this machine: four files, read only.
+"""The page of a run, for browsers on this machine: four files and the report, read only.
 
 It listens on 127.0.0.1. A foreign page whose host name is made to point here (DNS rebinding) is
 refused by the name that its browser sends; a tunnel of ssh sends `localhost` with any port.
@@ -15,6 +15,7 @@ import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from replitune.errors import ReplituneError
@@ -31,6 +32,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+OF_REPORT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+"""The report has its own policy in it, with the hashes of its scripts."""
 FILES = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -89,6 +92,13 @@ class Server(ThreadingHTTPServer):
                 self._looked = time.monotonic()
             return self._state
 
+    def report(self) -> bytes | None:
+        """The page of a run that is done."""
+        try:
+            return Path(self.live.experiment.at.page).read_bytes()
+        except OSError:
+            return None
+
     def _look(self) -> State:
         try:
             return self.live.look()
@@ -120,17 +130,27 @@ class Handler(BaseHTTPRequestHandler):
             if self.headers.get("If-None-Match") == mark:
                 return self._send(HTTPStatus.NOT_MODIFIED, b"", kind, False, mark)
             return self._send(HTTPStatus.OK, content, kind, body, mark)
+        if path == "/report.html" and (report := self.server.report()) is not None:
+            return self._send(HTTPStatus.OK, report, "text/html", body, policy=OF_REPORT)
         if path not in self.server.files:
             return self._send(HTTPStatus.NOT_FOUND, b"no such page\n", "text/plain", body)
         content, kind = self.server.files[path]
         return self._send(HTTPStatus.OK, content, kind, body)
 
-    def _send(self, status: HTTPStatus, content: bytes, kind: str, body: bool, mark: str = "") -> None:
+    def _send(
+        self,
+        status: HTTPStatus,
+        content: bytes,
+        kind: str,
+        body: bool,
+        mark: str = "",
+        policy: str = POLICY,
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-cache" if mark else "no-store")
-        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Content-Security-Policy", policy)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")

@@ -134,6 +134,7 @@ class SoFar:
     def _tests_verdict(self, name: str, files: dict[str, list[Path]]) -> Verdict | None:
         from dataclasses import replace
 
+        from replitune.corpus.prepare import corpus_warnings
         from replitune.statistics.store import read_systems
 
         experiment = self.experiment
@@ -159,7 +160,8 @@ class SoFar:
         settings = msgspec.structs.replace(
             tests, methods=(tests.lead,), intervals=(), pairs=self._pairs(systems)
         )
-        return said_of(test.result_of(stores, settings, systems), final=False)
+        given = corpus_warnings(experiment.at.inputs)
+        return said_of(test.result_of(stores, settings, systems), given, final=False)
 
 
 def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
@@ -175,15 +177,15 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
     return statistics.take([row for row, id in enumerate(statistics.replicas) if id in kept])
 
 
-def said_of(cell: Any, final: bool) -> Verdict:
-    """What a result says, of finished tests or not."""
+def said_of(cell: Any, given: Sequence[str], final: bool) -> Verdict:
+    """What a result says, of finished tests or not. `given`: what looks wrong with the corpus."""
     from replitune.results.summary import summarise_answers
 
     pairs = [answer.sentence for answer in cell.answers] if len(cell.answers) > 1 else []
     return {
         "final": final,
         "where": f"{cell.testset}, {cell.name}",
-        "lines": [*summarise_answers([cell]).lines, *pairs[:SHOWN]],
+        "lines": [*summarise_answers([cell], given=given).lines, *pairs[:SHOWN]],
         "more": max(len(pairs) - SHOWN, 0),
         "words": "" if final else PEEKING,
     }

@@ -45,7 +45,7 @@ class Live:
         status = self._status()
         at_work = [] if status in OVER else [n for n in progress.running if n not in failed]
         last = dict(progress.messages)
-        left = progress.left() if at_work else None
+        page = Path(self.experiment.at.page)
         done, known = progress.jobs
         return {
             "experiment": self.experiment.name,
@@ -56,7 +56,8 @@ class Live:
             "sign": self._sign(),
             "jobs": [done, known],
             "cpu": progress.cpu_seconds,
-            "left": None if left is None else {"seconds": left[0], "whole": left[1]},
+            "left": progress.left() if at_work else None,
+            "report": str(page) if status == "done" and page.exists() else None,
             "stages": self._stages(at_work, [*failed]),
             "replicas": replicas,
             "metric": str(self.experiment.settings.tuning.metric),
@@ -183,7 +184,11 @@ class Live:
 
     def _verdict(self, wait: bool) -> State | None:
         cell = self.progress.tested()
-        return self.so_far.look(wait) if cell is None else said_of(cell, final=True)
+        from replitune.corpus.prepare import corpus_warnings
+
+        if cell is None:
+            return self.so_far.look(wait)
+        return said_of(cell, corpus_warnings(self.experiment.at.inputs), final=True)
 
 
 def _short(message: str) -> str:

@@ -55,13 +55,12 @@ def _head(state: State, width: int) -> list[str]:
     if known:
         parts.append(f"{done} of {known} jobs")
         parts.append(f"{clock(state['cpu'])} CPU")
-    left = state["left"]
-    if left is not None and done and (left["whole"] or left["seconds"] >= 1):
-        how = "about" if left["whole"] else "more than"
-        parts.append(f"{how} {clock(left['seconds'])} left")
+    if done and state["left"] is not None:
+        parts.append(f"about {clock(state['left'])} left")
     if state["status"] == "elsewhere":
         parts.append(f"last sign of life {clock_of(state['sign'])}")
-    return textwrap.wrap(", ".join(parts), width, subsequent_indent="  ")
+    report = [f"report: {state['report']}"] if state["report"] else []
+    return textwrap.wrap(", ".join(parts), width, subsequent_indent="  ") + report
 
 
 def _stages(state: State) -> list[str]:

@@ -1,0 +1,137 @@
+"""Tables for papers: as wide as a column, or as a two-column A4 page, without overfull boxes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from replitune.results.numbers import MISSING
+
+if TYPE_CHECKING:
+    from replitune.report.specification import Table
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "[": r"{[}",
+    "]": r"{]}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "Δ": r"$\Delta$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    MISSING: "--",
+}
+IN_LATEX = str.maketrans(LATEX)
+
+SIZES = {"small": 0.925, "footnotesize": 0.85, "scriptsize": 0.8}
+"""Width of a digit, of one in 10 points; none is below 7 points."""
+COLUMN, PAGE, HEIGHT = 219.0, 450.0, 560.0
+"""Points of a two-column A4 page, as of ACL's style; of its height, what a caption leaves."""
+GAP = 3.0
+"""Points on either side of a column."""
+LEAST = 40.0
+"""Points of a column whose texts are broken into lines."""
+WIDTHS = {**dict.fromkeys("ijlfrtI.,:;'!|()[]- ", 3.7), **dict.fromkeys("mwMW%+±−<>=@↑↓†", 8.2)}
+"""Points of characters; of capitals 7.4, of others 5.4."""
+
+
+def latex_text(text: str) -> str:
+    """`text` with LaTeX's special characters escaped, and a minus before numbers. Brackets are in braces
+    because a row that begins with one would be taken as the argument of the line break before it."""
+    return re.sub(r"(?<![\w.)])-(?=[\d.])", "−", text).translate(IN_LATEX)
+
+
+def latex(table: Table) -> str:
+    """Words that all rows share stand in the caption; rules are between groups of the first column.
+    As large as it fits; the widest words are broken into lines where even small letters do not."""
+    rows, headings = table.cells, table.header
+    first = {c: rows[0][c][0] for c, column in enumerate(table.printed) if column.left and len(rows) > 1}
+    shared = {c: text for c, text in first.items() if all(row[c] == (text, []) for row in rows)}
+    kept = [c for c in range(len(headings)) if c not in shared]
+    widths = [max([0.0, *(_points(*row[c]) for row in rows)]) for c in kept]
+    for i, c in enumerate(kept):  # a heading is broken into lines where it is wider than what it heads
+        if " " in headings[c] and _points(headings[c], []) > widths[i]:
+            headings[c] = headings[c].replace(" ", "\n")
+        widths[i] = max(widths[i], *(_points(line, []) for line in headings[c].split("\n")))
+    size, room, broken = _layout(widths, [any(" " in row[c][0] for row in rows) for c in kept])
+    spec = ["l" if table.printed[c].left else "r" for c in kept]
+    if broken is not None:
+        spec[broken] = f">{{\\raggedright\\arraybackslash}}p{{{room:.0f}pt}}"
+    body = ""
+    for r, row in enumerate(rows):
+        if r and row[0][0] != rows[r - 1][0][0]:
+            body += "\\midrule\n"
+        body += f"{' & '.join(_marked(*row[c]) for c in kept)} \\\\\n"
+    head = f"\\toprule\n{' & '.join(_heading(headings[c]) for c in kept)} \\\\\n\\midrule\n"
+    said = " ".join(f"{headings[c]}: {text}." for c, text in shared.items() if text != MISSING)
+    caption = latex_text(" ".join(filter(None, (table.said, table.caption, said))))
+    caption = f"\\caption{{{caption}}}" + (f"\\label{{tab:{table.name}}}" if table.name else "")
+    columns = f"{{@{{}}{''.join(spec)}@{{}}}}"
+    size_of = f"\\{size}\\setlength{{\\tabcolsep}}{{{GAP:g}pt}}"
+    needs = "% needs \\usepackage{booktabs}" + ("" if broken is None else " and \\usepackage{array}")
+    if 11 * SIZES[size] * len(rows) > HEIGHT:
+        return (
+            f"{needs} and \\usepackage{{longtable}}, which has pages of one column of its own\n"
+            "\\csname if@twocolumn\\endcsname\\onecolumn\\let\\afterlong\\twocolumn"
+            "\\else\\let\\afterlong\\relax\\fi\n"
+            f"{{{size_of}\n\\begin{{longtable}}{columns}\n{caption} \\\\\n{head}\\endhead\n\\bottomrule\n"
+            f"\\endfoot\n{body}\\end{{longtable}}}}\n\\afterlong\n"
+        )
+    narrow = broken is None and sum(widths) * SIZES[size] + 2 * GAP * (len(kept) - 1) <= COLUMN
+    kind = "table" if narrow else "table*"
+    return (
+        f"{needs}\n\\begin{{{kind}}}[t]\n\\centering{size_of}\n\\begin{{tabular}}{columns}\n{head}{body}"
+        f"\\bottomrule\n\\end{{tabular}}\n{caption}\n\\end{{{kind}}}\n"
+    )
+
+
+def _layout(widths: Sequence[float], words: Sequence[bool]) -> tuple[str, float, int | None]:
+    """A size of letters; the points of a column that is broken into lines, and its number."""
+    gaps = 2 * GAP * (len(widths) - 1)
+    for size, scale in SIZES.items():
+        if sum(widths) * scale + gaps <= PAGE:
+            return size, 0.0, None
+    wordy = [c for c, word in enumerate(words) if word]
+    if not wordy:
+        return "scriptsize", 0.0, None
+    widest = max(wordy, key=lambda c: widths[c])
+    others = sum(widths) - widths[widest]
+    for size, scale in SIZES.items():
+        if PAGE - gaps - scale * others >= LEAST:
+            return size, PAGE - gaps - scale * others, widest
+    return "scriptsize", LEAST, widest
+
+
+def _points(text: str, marks: Sequence[str]) -> float:
+    """About how wide a cell is in letters of 10 points, rather more than less."""
+    width = sum(WIDTHS.get(letter, 7.4 if letter.isupper() else 5.4) for letter in text)
+    return width * (1.15 if "best" in marks else 1.0) + 5.0 * len({"sign", "odd"} & {*marks})
+
+
+def _heading(text: str) -> str:
+    lines = latex_text(text).replace("\n", "\\\\")
+    return f"\\shortstack{{{lines}}}" if "\n" in text else lines
+
+
+def _marked(text: str, marks: Sequence[str]) -> str:
+    text = latex_text(text)
+    text = f"\\textbf{{{text}}}" if "best" in marks else text
+    text += "$^{\\dagger}$" if "sign" in marks else ""
+    return text + ("$^{\\ddagger}$" if "odd" in marks else "")

@@ -50,7 +50,12 @@ def run(options: argparse.Namespace) -> None:
     from replitune.phrase.settings import PhraseSettings
 
     backend = chosen_system(
-        options, {"subset": options.subset, "training": assignments(options.set, PhraseSettings, "--set")}
+        options,
+        {
+            "subset": options.subset,
+            "tables": "full",
+            "training": assignments(options.set, PhraseSettings, "--set"),
+        },
     )
     backend.train(
         TrainJob(

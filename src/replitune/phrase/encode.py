@@ -59,3 +59,10 @@ def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> E
     start = starts([len(segment) for segment in segments])
     words = np.fromiter(map(ids.__getitem__, chain.from_iterable(segments)), np.int32, count=int(start[-1]))
     return Encoded(vocab, words, start)
+
+
+def encode_known(segments: Sequence[Sequence[str]], vocab: list[str]) -> Encoded:
+    """Segments in the ids of a vocabulary that is given; -1 for words that it does not have."""
+    ids = {word: position for position, word in enumerate(vocab)}
+    words = [ids.get(word, -1) for segment in segments for word in segment]
+    return Encoded(vocab, np.array(words, np.int32), starts([len(segment) for segment in segments]))

@@ -125,7 +125,21 @@ class SearchSettings(Settings):
     options: Annotated[int, about("Translation options kept per source phrase.", ge=1)] = 20
 
 
-class PhraseSystemSettings(SystemSettings):
+class EmbeddedSettings(SystemSettings):
+    """What every embedded system is told."""
+
+    subset: Subset = "all"
+    tables: Annotated[
+        Literal["known", "full"],
+        about(
+            "`known`: phrases or rules are kept for the texts of the experiment alone, a table for "
+            "each; `full`: all of them, so that the model translates other texts, too. Translations are "
+            "the same."
+        ),
+    ] = "known"
+
+
+class PhraseSystemSettings(EmbeddedSettings):
     """The embedded phrase-based system, trained on the corpus and tuned once per replica."""
 
     features: Annotated[
@@ -136,7 +150,6 @@ class PhraseSystemSettings(SystemSettings):
             "By default all that the model was trained for."
         ),
     ] = None
-    subset: Subset = "all"
     training: Annotated[PhraseSettings, about("How the model is trained.")] = PhraseSettings()
     search: Annotated[SearchSettings, about("How the decoder searches.")] = SearchSettings()
 

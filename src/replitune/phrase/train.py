@@ -1,8 +1,9 @@
 """Training of a phrase-based system: from a parallel text to a model folder.
 
-A model folder holds the phrase table (`table.json` and its arrays), the language model in
-`lm/`, `source_segmentation.json` and `target_segmentation.json` when words are split, and
-`model.json`: settings, features, counts, and the SHA-256 of every input and file.
+A model folder holds the language model in `lm/`, `source_segmentation.json` and
+`target_segmentation.json` when words are split, `model.json` (settings, features, counts, and the
+SHA-256 of every input and file), and the full phrase table (`table.json` and its arrays) or the text
+with its word links, of which tables for known texts are made, each in a folder of its own.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
-from replitune.phrase.encode import RESERVED, Encoded, encode, split_words
+from replitune.phrase.encode import RESERVED, Encoded, encode, encode_known, split_words
 from replitune.phrase.extract import count_pairs, extract
 from replitune.phrase.features import GroupedLayout, PhraseLayout
 from replitune.phrase.kneser_ney import train_lm
+from replitune.phrase.linked import Linked
+from replitune.phrase.model import PhraseModel
+from replitune.phrase.saved import SavedModel
 from replitune.phrase.scores import phrase_table
 from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
-from replitune.phrase.symmetrise import Links, symmetrise
+from replitune.phrase.symmetrise import symmetrise
 from replitune.running.files import new_folder, sha256_file, sha256_lines, write_json
 from replitune.settings import plain
 
@@ -47,9 +51,7 @@ def train_phrase_system(
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `train_system`."""
-    layout = PhraseLayout.from_groups(settings.features)
-    kind = ModelKind("phrase", layout, partial(_train_table, settings))
-    return train_system(kind, source, target, settings, out, **inputs)
+    return train_system(phrase_kind(settings), source, target, settings, out, **inputs)
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,16 @@ class ModelKind:
 
     backend: str
     layout: GroupedLayout
-    table: Callable[[Encoded, Encoded, Links, Path, Progress], dict[str, int]]
-    """Writes what is learnt from the linked pairs into a folder; reports and counts it."""
+    Model: type[SavedModel]
+    table: Callable[[Linked, Encoded | None, Path, Progress], dict[str, int]]
+    """Writes what is learnt from the linked pairs into a folder, all of it or what a source text can
+    use; reports and counts it."""
+
+
+def phrase_kind(settings: PhraseSettings) -> ModelKind:
+    """That of phrase-based systems."""
+    layout = PhraseLayout.from_groups(settings.features)
+    return ModelKind("phrase", layout, PhraseModel, partial(_train_table, settings))
 
 
 def train_system(
@@ -69,13 +79,14 @@ def train_system(
     settings: TrainingSettings,
     out: str | Path,
     *,
+    full: bool = True,
     threads: int = 1,
     progress: Progress | None = None,
     lm_text: Sequence[str] = (),
     lm_arpa: str | Path | None = None,
 ) -> Path:
     """Train a model of some kind on the pairs (`source[i]`, `target[i]`) and write the folder
-    `out`.
+    `out`, with the full table or with what `make_table` makes tables of.
 
     The language model is trained on the target side and `lm_text`, or read from `lm_arpa`.
     The folder appears whole, replacing an older one. Same input and settings, same bytes,
@@ -116,13 +127,40 @@ def train_system(
             more_words = [splitters.target.apply(words) for words in more_words]
         pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
         counts = _count_cleaned(len(source), pairs, settings, say)
-        counts |= _align_and_train(kind, pairs, settings, folder, threads, say)
+        linked = _link(pairs, settings, threads, say)
+        counts |= {
+            "source_words": len(linked.source.words),
+            "target_words": len(linked.target.words),
+            "links": len(linked.links.source),
+        }
+        if full:
+            counts |= kind.table(linked, None, folder, say)
+        else:
+            linked.save(folder)
         if language_model is None:
             language_model = _train_lm(pairs.target, more_words, settings, say)
         (folder / "lm").mkdir()
         language_model.save(folder / "lm")
         counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
         _write_summary(kind, folder, settings, counts, inputs)
+    return Path(out)
+
+
+def make_table(
+    kind: ModelKind,
+    model: str | Path,
+    lines: Sequence[str],
+    out: str | Path,
+    progress: Progress | None = None,
+) -> Path:
+    """Write the folder `out`: what a model that was trained without a full table knows of a source
+    text, with the scores of the full one."""
+    model = Path(model)
+    linked, splitters = Linked.load(model), Splitters.load(model)
+    known = encode_known([split_words(splitters.split(line)) for line in lines], linked.source.vocab)
+    with new_folder(out) as folder:
+        kind.table(linked, known, folder, progress or (lambda line: None))
+        kind.Model.load(model, table=folder).save_queries(folder)
     return Path(out)
 
 
@@ -203,10 +241,8 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
                 )
 
 
-def _align_and_train(
-    kind: ModelKind, pairs: Cleaned, settings: TrainingSettings, folder: Path, threads: int, say: Progress
-) -> dict[str, int]:
-    """Align the words, and learn what this kind of model learns from the links."""
+def _link(pairs: Cleaned, settings: TrainingSettings, threads: int, say: Progress) -> Linked:
+    """Number and align the words."""
     source, target = encode(pairs.source), encode(pairs.target, RESERVED)
     directed = align(
         source,
@@ -219,18 +255,14 @@ def _align_and_train(
     )
     links = symmetrise(directed, source, target, settings.symmetrisation)
     say(f"{len(links.source)} word links ({settings.symmetrisation})")
-    return {
-        "source_words": len(source.words),
-        "target_words": len(target.words),
-        "links": len(links.source),
-        **kind.table(source, target, links, folder, say),
-    }
+    return Linked(source, target, links)
 
 
 def _train_table(
-    settings: PhraseSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
+    settings: PhraseSettings, linked: Linked, known: Encoded | None, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the phrase table."""
+    source, target, links = linked.source, linked.target, linked.links
     occurrences = extract(source, target, links, settings.max_phrase_length)
     if len(occurrences.links) == 0:
         raise ReplituneError(
@@ -250,6 +282,8 @@ def _train_table(
         smoothing=settings.reordering_smoothing,
         max_options=settings.max_options,
     )
+    if known is not None:
+        table = table.only(known)
     table.save(folder)
     say(f"{len(table.scores)} translation options of {len(table.option_start) - 1} phrases")
     return {

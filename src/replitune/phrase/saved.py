@@ -56,9 +56,16 @@ class SavedTable:
         folder = Path(folder)
         for name in self._arrays():
             save_array(folder / f"{name}.npy", getattr(self, name))
-        for name in ("source_vocab", "target_vocab"):
-            write_lines(folder / f"{name}.txt", getattr(self, name))
-        write_json(folder / self.file, {"format": self.format, **self.sizes})
+        self.finish(folder, self.source_vocab, self.target_vocab, self.sizes)
+
+    @classmethod
+    def finish(
+        cls, folder: Path, source_vocab: list[str], target_vocab: list[str], sizes: dict[str, int]
+    ) -> None:
+        """Write what is no array, where those have been written."""
+        write_lines(folder / "source_vocab.txt", source_vocab)
+        write_lines(folder / "target_vocab.txt", target_vocab)
+        write_json(folder / cls.file, {"format": cls.format, **sizes})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

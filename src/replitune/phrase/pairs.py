@@ -145,15 +145,14 @@ class LinkedPhrases:
         linked = self._linked
         for begin in range(0, len(linked.source), BLOCK):
             segments = slice(begin, min(begin + BLOCK, len(linked.source)))
-            source, source_begin = _segments(linked.source, segments)
-            target, target_begin = _segments(linked.target, segments)
+            source, target = _segments(linked.source, segments), _segments(linked.target, segments)
             start = linked.links.start[segments.start : segments.stop + 1]
             of_block = slice(start[0], start[-1])
             links = Links(start - start[0], linked.links.source[of_block], linked.links.target[of_block])
             found = extract(source, target, links, self._longest)
-            segment = np.repeat(np.arange(len(source)), np.diff(found.start))
-            source_at = source.start[segment] + (found.source_begin + source_begin)
-            target_at = target.start[segment] + (found.target_begin + target_begin)
+            segment = np.repeat(np.arange(begin, segments.stop), np.diff(found.start))
+            source_at = linked.source.start[segment] + found.source_begin
+            target_at = linked.target.start[segment] + found.target_begin
             orientation = np.zeros(0, np.int8)
             if oriented:
                 backward, forward = orientations(source, target, links, found)
@@ -222,10 +221,10 @@ class LinkedPhrases:
         )
 
 
-def _segments(side: Encoded, segments: slice) -> tuple[Encoded, int]:
-    """Some consecutive segments, and where their words begin."""
+def _segments(side: Encoded, segments: slice) -> Encoded:
+    """Some consecutive segments."""
     start = side.start[segments.start : segments.stop + 1]
-    return Encoded(side.vocab, side.words[start[0] : start[-1]], start - start[0]), int(start[0])
+    return Encoded(side.vocab, side.words[start[0] : start[-1]], start - start[0])
 
 
 def _with_known(source: Encoded, known: Encoded, longest: int) -> tuple[Stretches, NDArray[np.bool_]]:

@@ -54,8 +54,8 @@ DEFECTS = [
     Defect(
         "missing output: a rule forgets a file of its stage",
         "workflow/rules/test.smk",
-        "for kind in TESTS]",
-        "for kind in TESTS[:-1]]",
+        '"{metric}", kind) for kind in TESTS]',
+        '"{metric}", kind) for kind in TESTS[:-1]]',
         f"{WORKFLOW}rules_know_the_files_of_their_stages",
     ),
     Defect(
@@ -246,7 +246,7 @@ DEFECTS = [
     Defect(
         "verify blind: tests are not derived again",
         "src/replitune/ledger/verifying.py",
-        "            check_tests(experiment, testset, metric, threads, found)",
+        "            check_tests(experiment, testset, metric, threads, verification)",
         "            pass",
         "tests/workflow/test_archive.py::test_a_changed_p_is_found_even_if_the_manifest_was_changed_with_it",
     ),

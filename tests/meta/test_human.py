@@ -90,8 +90,10 @@ def test_adequacy_and_fluency_in_columns_or_in_rows(write):
 
 def test_replicas_are_known_when_every_row_says_so(write):
     path = write("system,replica,segment,score\nA,run-002,0,1\nA,run-001,0,1\nB,run-003,0,1\n")
-    assert read_human(path).replicas() == {"A": ["run-001", "run-002"], "B": ["run-003"]}
-    assert read_human(write("system,segment,score\nA,0,1\n")).replicas() is None
+    judged = {(row.system, row.replica) for row in read_human(path).rows}
+    assert judged == {("A", "run-001"), ("A", "run-002"), ("B", "run-003")}
+    (row,) = read_human(write("system,segment,score\nA,0,1\n")).rows
+    assert row.replica is None
 
 
 def test_standardising_by_annotator(write):

@@ -1,4 +1,4 @@
-"""Tables for known texts translate them as the full table does."""
+"""Tables for known texts, made in many parts, translate them as the full table does."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ TEXTS = {
 
 @pytest.mark.parametrize("good_turing", [False, True])
 @pytest.mark.parametrize("name", ["phrase", "hiero"])
-def test_known_and_full_tables_translate_alike(name: str, good_turing: bool, tmp_path: Path):
+def test_known_and_full_tables_translate_alike(name: str, good_turing: bool, tmp_path: Path, monkeypatch):
     training = {"lm_order": 2, "good_turing": good_turing, "alignment": "fast_align"}
     backend = get_backend("s", {"training": training}, name)
     assert isinstance(backend, Embedded)
     for folder, full in (("full", True), ("known", False)):
         backend.train_on(*synthetic_train(5, 250), tmp_path / folder, full=full)
+        monkeypatch.setattr("replitune.phrase.pairs.BLOCK", 40)
+        monkeypatch.setattr("replitune.phrase.pairs.MOST", 1000)
+        monkeypatch.setattr("replitune.hiero.extract.PART", 1000)
     full_system = backend.load(tmp_path / "full")
     weights = full_system.layout.sensible()
     sizes = []

@@ -60,9 +60,7 @@ def pairs_exist(complain: Complain, systems: Mapping[str, Any], names: Sequence[
     given = [name for pair in pairs for name in pair]
     if isinstance(tests.pairs, Baseline):
         given = [tests.pairs.baseline]
-    for name in dict.fromkeys(given):
-        if name not in names:
-            unknown(complain, path, "system", name, names)
+    all_known(complain, path, "system", dict.fromkeys(given), names)
     for number, (a, b) in enumerate(pairs):
         if a == b:
             complain((*path, number), f"a pair of {a!r} with itself", expected="two different systems")
@@ -75,26 +73,24 @@ def suites_fit(complain: Complain, tests: Any, corpus: Any, metrics: Sequence[En
         if name in (*known, "dev", "train"):
             complain(path, f"a suite and a test set are both called {name!r}")
         named = known if given == "all" else list(given)
-        for testset in named:
-            if testset not in known:
-                unknown(complain, path, "test set", testset, known)
+        all_known(complain, path, "test set", named, known)
         if len(set(named)) < 2:
             complain(
                 path, "a suite of one test set", found=", ".join(named), expected="two test sets or more"
             )
-    ids = [entry.id for entry in metrics]
-    for id in tests.margin:
-        if id not in ids:
-            unknown(complain, ("tests", "margin"), "metric", id, ids)
+    all_known(complain, ("tests", "margin"), "metric", tests.margin, [entry.id for entry in metrics])
 
 
-def unknown(complain: Complain, path: Path_, what: str, name: str, known: Sequence[str]) -> None:
-    complain(
-        path,
-        f"unknown {what} {name!r} in {'.'.join(map(str, path))}",
-        expected=", ".join(known),
-        fix=did_you_mean(name, [*known]),
-    )
+def all_known(complain: Complain, path: Path_, what: str, names: Any, known: Sequence[str]) -> None:
+    """Of `names`, those listed: a word such as `all`, or nothing, names none."""
+    for name in () if names is None or isinstance(names, str) else names:
+        if name not in known:
+            complain(
+                path,
+                f"unknown {what} {name!r} in {'.'.join(map(str, path))}",
+                expected=", ".join(known),
+                fix=did_you_mean(name, [*known]),
+            )
 
 
 def metrics_differ(complain: Complain, metrics: Sequence[Entry]) -> None:
@@ -114,12 +110,8 @@ def people_fit(complain: Complain, tests: Any, metrics: Sequence[Entry], corpus:
         complain(
             ("metrics",), f"a metric is called {PEOPLE}, as people's judgements are", fix="give it an `id`"
         )
-    for id in given.metrics if given.metrics != "all" else ():
-        if id not in ids:
-            unknown(complain, ("tests", "human", "metrics"), "metric", id, ids)
-    for testset in given.judgements if isinstance(given.judgements, Mapping) else ():
-        if testset not in corpus.tests:
-            unknown(complain, ("tests", "human", "judgements"), "test set", testset, list(corpus.tests))
+    all_known(complain, ("tests", "human", "metrics"), "metric", given.metrics, ids)
+    all_known(complain, ("tests", "human", "judgements"), "test set", given.judgements, list(corpus.tests))
 
 
 def ids_differ(complain: Complain, path: Path_, what: str, entries: Iterable[Entry]) -> None:
@@ -135,15 +127,10 @@ def studies_fit(complain: Complain, studies: Any, metrics: Sequence[Entry], corp
         if study is None:
             continue
         path: Path_ = ("studies", name)
-        for id in study.metrics if not isinstance(study.metrics, str) else ():
-            if id not in ids:
-                unknown(complain, (*path, "metrics"), "metric", id, ids)
+        all_known(complain, (*path, "metrics"), "metric", study.metrics, ids)
         ids_differ(complain, (*path, "methods"), "method", getattr(study, "methods", ()))
         for key in ("human", "fluency"):
-            given = getattr(study, key, None)
-            for testset in given if isinstance(given, Mapping) else ():
-                if testset not in corpus.tests:
-                    unknown(complain, (*path, key), "test set", testset, list(corpus.tests))
+            all_known(complain, (*path, key), "test set", getattr(study, key, None), list(corpus.tests))
 
 
 def scores_fit(complain: Complain, metrics: Sequence[Entry], corpus: Any) -> None:
@@ -209,11 +196,7 @@ def shares_are_equal(
     systems; paired replicas want the same replicas."""
     strict = [entry.id for entry in tests.methods if takes_strata(entry)]
     paired = tests.paired_replicas or any(entry.options.get("paired") for entry in tests.methods)
-    made = {
-        name: replica_counts(backend, replicas)
-        for name, backend in backends_of(systems).items()
-        if not isinstance(backend, Given)
-    }
+    made = counts_made(systems, replicas)
     try:
         pairs = pairs_of_systems(tests.pairs, list(systems))
     except ReplituneError:
@@ -297,12 +280,10 @@ def looks_fit(
         return
     require_followed(complain, tests, looks, design_of(systems, replicas))
     _schedule_fits(complain, looks, replicas, systems)
-    ids = [entry.id for entry in metrics]
-    if looks.metric is not None and looks.metric not in ids:
-        unknown(complain, ("replicas", "metric"), "metric", looks.metric, ids)
+    metric, testset = ([] if name is None else [name] for name in (looks.metric, looks.testset))
+    all_known(complain, ("replicas", "metric"), "metric", metric, [entry.id for entry in metrics])
     tested = [*corpus.tests, *tests.suites]
-    if looks.testset is not None and looks.testset not in tested:
-        unknown(complain, ("replicas", "testset"), "test set", looks.testset, tested)
+    all_known(complain, ("replicas", "testset"), "test set", testset, tested)
     if looks.testset is None and len(corpus.tests) > 1:
         complain(
             ("replicas",),
@@ -317,11 +298,7 @@ def _schedule_fits(
     complain: Complain, looks: LookSettings, replicas: Mapping[str, Any], systems: Mapping[str, Any]
 ) -> None:
     schedule, path = looks.looks, ("replicas", "looks")
-    made = {
-        name: replica_counts(backend, replicas)
-        for name, backend in backends_of(systems).items()
-        if not isinstance(backend, Given)
-    }
+    made = counts_made(systems, replicas)
     unlike = {
         ("systems", name, "replicas") if systems[name].replicas else ("replicas",): counts
         for name, counts in made.items()
@@ -408,6 +385,15 @@ def asked_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int
 def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
     """How many replicas of each kind a system has."""
     return backend.kinds(asked_counts(backend, replicas))
+
+
+def counts_made(systems: Mapping[str, Any], replicas: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """The same of every system that the experiment makes."""
+    return {
+        name: replica_counts(backend, replicas)
+        for name, backend in backends_of(systems).items()
+        if not isinstance(backend, Given)
+    }
 
 
 def design_of(systems: Mapping[str, Any], replicas: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ Light on purpose: the Snakefile imports it. Nothing here reads data, except that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -352,6 +352,16 @@ class Experiment:
         """All files of human scores of a test set."""
         files = self.human_files(testset).values()
         return list(dict.fromkeys([*files, *filter(None, [self.sharpened.get(testset)])]))
+
+    @property
+    def numbers_given(self) -> Iterator[tuple[str, Path]]:
+        """What a file of numbers has, and the file: scores of metrics, and judgements."""
+        for id in self.metrics:
+            for path in self.all_score_files(id):
+                yield f"scores of {id}", path
+        for testset in self.tests:
+            for file in self.judgement_files(testset):
+                yield "judgements", Path(file)
 
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""

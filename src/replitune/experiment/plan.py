@@ -71,14 +71,9 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
     for system, testset in experiment.given_outputs:
         if segments.get(testset):
             yield from _caught(_look_at_outputs, experiment, system, testset, sides[testset])
-    for id in experiment.metrics:
-        for path in experiment.all_score_files(id):
-            if not path.is_file():
-                yield ReplituneError(f"no such file of scores of {id}", file=path)
-    for testset in experiment.tests:
-        for file in experiment.judgement_files(testset):
-            if not Path(file).is_file():
-                yield ReplituneError("no such file of judgements", file=file)
+    for what, path in experiment.numbers_given:
+        if not path.is_file():
+            yield ReplituneError(f"no such file of {what}", file=path)
 
 
 def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
@@ -161,18 +156,8 @@ def cautions(experiment: Experiment) -> list[str]:
             for name, given in corpus.tests.items()
             if dev & set(given.files)
         ]
-    outside = [
-        str(path)
-        for id in experiment.metrics
-        for path in experiment.all_score_files(id)
-        if not _is_inside(path, experiment.corpora)
-    ]
-    outside += [
-        file
-        for testset in experiment.tests
-        for file in experiment.judgement_files(testset)
-        if not _is_inside(Path(file), experiment.corpora)
-    ]
+    corpora = experiment.corpora.resolve()
+    outside = [path for _, path in experiment.numbers_given if not path.resolve().is_relative_to(corpora)]
     if outside:
         texts.append(f"{outside[0]} lies outside the corpora: `replitune archive` will not pack it")
     return [*texts, *same_systems(experiment), *peeking(experiment)]
@@ -212,7 +197,3 @@ def peeking(experiment: Experiment) -> list[str]:
         f"replicas are added after the tests of fewer could be seen: {', '.join(grown)}. Unless "
         "that was planned, p is no longer at its level; `until: settled` plans it"
     ]
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())

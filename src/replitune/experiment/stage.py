@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
-from replitune.experiment.places import Places
+from replitune.experiment.places import TESTS, Places
 from replitune.registry import Registry
 from replitune.replicas import replica_ids
 from replitune.settings import Settings
@@ -125,20 +125,27 @@ class Stage(Settings):
         """The inputs for Snakemake: what other jobs make, and data files that exist. The job itself
         reports those that do not, so a dry run needs no data."""
         return {
-            name: [path for path in paths if self._is_made(path) or Path(path).exists()]
+            name: [path for path in paths if path.startswith(f"{self.folder}/") or Path(path).exists()]
             if isinstance(paths, list)
             else paths
             for name, paths in self.inputs.items()
         }
-
-    def _is_made(self, path: str) -> bool:
-        return path.startswith(f"{self.folder}/")
 
 
 def paths_of(files: Files) -> list[Path]:
     return [
         Path(path) for given in files.values() for path in ([given] if isinstance(given, str) else given)
     ]
+
+
+def tests_of(at: Places, testset: str, metric: str) -> Files:
+    """The files of the tests of a metric, by what they have."""
+    return {kind.removeprefix(".") or "tests": at.tests(testset, metric, kind) for kind in TESTS}
+
+
+def stores_of(at: Places, testset: str, metric: str, systems: Sequence[str]) -> list[str]:
+    """The segment statistics of these systems."""
+    return [at.store(testset, metric, system) for system in systems]
 
 
 def decodes_of(at: Places, testset: str, system: str, replicas: Counts) -> list[str]:

@@ -109,12 +109,7 @@ class Work:
 
 @contextlib.contextmanager
 def recording(
-    record: str | Path,
-    *,
-    command: Sequence[str],
-    inputs: Iterable[Path],
-    outputs: Iterable[Path],
-    settings: Mapping[str, Any] | None = None,
+    record: str | Path, *, command: Sequence[str], inputs: Iterable[Path], outputs: Iterable[Path]
 ) -> Iterator[Work]:
     """Refuse inputs that have changed; when what runs inside has succeeded, write how it ran and
     what it made. `inputs` and `outputs` are files and folders; those that are not results are
@@ -137,7 +132,6 @@ def recording(
         "peak_rss_mb": round(max(peak_of_this_process(), children.ru_maxrss) / 1024, 1),
         "threads": os.environ.get("OMP_NUM_THREADS", ""),
         "python_executable": Path(sys.executable).name,
-        **({} if settings is None else {"settings": dict(settings)}),
         **({"parts": work.parts} if len(work.parts) > 1 else {}),
         "inputs": read,
         "outputs": made,

@@ -14,7 +14,7 @@ Several judgements of one output count as their mean.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,14 +75,10 @@ class HumanJudgements:
     """By criterion: adequacy, fluency, or human where the file does not say."""
     notes: tuple[str, ...] = ()
 
-    def replicas(self) -> dict[str, list[str]] | None:
-        """Which replicas of each system were judged; None when the file does not say."""
-        judged: dict[str, dict[str, None]] = {}
-        for row in (row for rows in self.judgements.values() for row in rows):
-            if row.replica is None:
-                return None
-            judged.setdefault(row.system, {})[row.replica] = None
-        return {system: sorted(names) for system, names in judged.items()}
+    @property
+    def rows(self) -> list[Judgement]:
+        """Of all criteria."""
+        return [row for rows in self.judgements.values() for row in rows]
 
 
 def read_human(
@@ -173,10 +169,15 @@ def _by_order(path: Path, text: str) -> Iterator[Judgement]:
             yield Judgement(line, fields[0], segment, score)
 
 
+def plain_names(header: Iterable[str]) -> list[str]:
+    """Names of columns as `NAMES` has them."""
+    return [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
+
+
 def _columns(table: Table, score: str | None) -> dict[str, int]:
     """Places of the columns; those of scores are called `score`, `adequacy` and `fluency`."""
     path, header = table.path, table.header
-    plain = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
+    plain = plain_names(header)
     columns: dict[str, int] = {}
     for what, names in NAMES.items():
         matches = [i for i, name in enumerate(plain) if name in names]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.meta.human import NAMES, SCORES, HumanJudgements, Judgement, read_human
+from replitune.meta.human import NAMES, SCORES, HumanJudgements, Judgement, plain_names, read_human
 from replitune.meta.human_cells import cell_means
-from replitune.meta.scores import Scores
+from replitune.meta.scores import Scores, cells_of
 from replitune.metrics.base import MeanMetric
 from replitune.readers.table import read_table, score_of
 from replitune.registry import Entry
@@ -62,8 +62,7 @@ def human_statistics(
     for criterion, every in given.judgements.items():
         rows = [replace(row, system=names[row.system]) for row in every if row.system in names]
         systems = [name for name in like.systems if any(row.system == name for row in rows)]
-        last = max((row.segment for row in rows), default=0)
-        first = int(last == like.segments) if first_segment is None else first_segment
+        first = _first(rows, like.segments) if first_segment is None else first_segment
         if len(systems) < 2:
             raise ReplituneError(
                 "fewer than two of the systems were judged",
@@ -78,7 +77,11 @@ def human_statistics(
             stores.append(_controlled(one, criterion, systems, like, controls, first))
             continue
         cells = cell_means(one, criterion, systems, np.arange(like.segments), first=first)
-        stores.append(_store(criterion, systems, cells, like))
+        statistics = {
+            system: SystemStatistics(system, ("run-001",), (None,), cells_of(row[np.newaxis]))
+            for system, row in zip(systems, cells, strict=True)
+        }
+        stores.append(_as_store(MeanMetric(criterion), statistics, like))
     return stores, [*given.notes, *notes]
 
 
@@ -88,10 +91,8 @@ def earlier_judgements(
     """Those of a file, of segments counted from 0, to which more are to be added."""
     given = read_human(path)
     names, _ = _names(given, systems)
-    rows = [row for rows in given.judgements.values() for row in rows if row.system in names]
-    first = first_segment
-    if first is None:
-        first = int(max((row.segment for row in rows), default=0) == segments)
+    rows = [row for row in given.rows if row.system in names]
+    first = _first(rows, segments) if first_segment is None else first_segment
     for row in rows:
         if row.probability is not None:
             raise ReplituneError(
@@ -104,6 +105,11 @@ def earlier_judgements(
         if not first <= row.segment < segments + first:
             raise ReplituneError(f"no segment {row.segment} in this test set", file=path, line=row.line)
     return [replace(row, system=names[row.system], segment=row.segment - first) for row in rows]
+
+
+def _first(rows: Sequence[Judgement], segments: int) -> int:
+    """Number of the first segment: 1 where the last number is that of segments."""
+    return int(max((row.segment for row in rows), default=0) == segments)
 
 
 def _controlled(
@@ -136,10 +142,7 @@ def _controlled(
         place = np.array([replicas.index(run) for run in judged]) if known else None
         helped[name] = Controls(replicas, segment_scores(controls, name, replicas), place)
         by_run = {run: [row for row in own if not runs_known or row.replica == run] for run in judged}
-        cells = _means(given.path, criterion, by_run, like, first)
-        present = ~np.isnan(cells)
-        numbers = np.stack([np.where(present, cells, 0.0), present.astype(float)], axis=-1)
-        numbers *= weights[:, np.newaxis]
+        numbers = cells_of(_means(given.path, criterion, by_run, like, first)) * weights[:, np.newaxis]
         statistics[name] = SystemStatistics(name, tuple(judged), (None,) * len(judged), numbers)
         by_rater: dict[str, list[Judgement]] = {}
         for row in own:
@@ -204,7 +207,7 @@ def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
     """The order by a file of one score for each system, which has no segments and so no test."""
     text = read_text(path)
     first = next(iter(split_lines(text)), "")
-    header = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in re.split(r"[\t ,]+", first)]
+    header = plain_names(re.split(r"[\t ,]+", first))
     if {*header} & {*NAMES["segment"]} or not {*header} & {*NAMES["system"]}:
         return None
     score = next((name for name in SCORES if name in header), None)
@@ -221,18 +224,6 @@ def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
     order = sorted(scores, key=lambda name: (-scores[name], name))
     listed = ", ".join(f"{name} {scores[name]:.3g}" for name in order) or "none of the systems"
     return f"{path}: scores of systems, which have no test; best first: {listed}"
-
-
-def _store(
-    criterion: str, systems: Sequence[str], cells: np.ndarray, like: SegmentStatistics
-) -> SegmentStatistics:
-    judged = ~np.isnan(cells)
-    numbers = np.stack([np.where(judged, cells, 0.0), judged.astype(float)], axis=-1)
-    statistics = {
-        name: SystemStatistics(name, ("run-001",), (None,), np.ascontiguousarray(numbers[s : s + 1]))
-        for s, name in enumerate(systems)
-    }
-    return _as_store(MeanMetric(criterion), statistics, like)
 
 
 def _as_store(
@@ -260,7 +251,7 @@ def _as_store(
 def _names(given: HumanJudgements, systems: Sequence[str]) -> tuple[Mapping[str, str], list[str]]:
     """What judged systems are called here: WMT adds the number of a submission, ``NAME.123``."""
     names, notes, others = {}, [], []
-    for name in sorted({row.system for rows in given.judgements.values() for row in rows}):
+    for name in sorted({row.system for row in given.rows}):
         plain = re.sub(r"\.\d+$", "", name)
         if name in systems or plain in systems:
             names[name] = name if name in systems else plain

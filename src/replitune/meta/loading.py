@@ -124,21 +124,19 @@ def _numbers(store: SegmentStatistics) -> NDArray[np.int64]:
 
 
 def _judged(judgements: Sequence[HumanJudgements]) -> set[str]:
-    return {row.system for given in judgements for rows in given.judgements.values() for row in rows}
+    return {row.system for given in judgements for row in given.rows}
 
 
 def _judged_replicas(
     judgements: Sequence[HumanJudgements], names: Sequence[str]
 ) -> dict[str, list[str]] | None:
     """Of each system, from all files; None when one of them does not say."""
-    by_system: dict[str, set[str]] = {name: set() for name in names}
-    for given in judgements:
-        judged = given.replicas()
-        if judged is None:
+    judged: dict[str, set[str]] = {name: set() for name in names}
+    for row in (row for given in judgements for row in given.rows):
+        if row.replica is None:
             return None
-        for name in names:
-            by_system[name] |= set(judged.get(name, ()))
-    return {name: sorted(replicas) for name, replicas in by_system.items()}
+        judged.setdefault(row.system, set()).add(row.replica)
+    return {name: sorted(judged[name]) for name in names}
 
 
 def _check_replicas(metric: Scores, replicas: dict[str, list[str]], given: HumanJudgements) -> None:

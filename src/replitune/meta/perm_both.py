@@ -9,6 +9,7 @@ differences between equal metrics, and PERM-SYS does not.
 
     p = (#{delta_b >= delta} + 1) / (R + 1)           one-sided: the first correlates better
 
+Correlations are Pearson's, of systems or of all outputs, as those of `williams`.
 Corpus scores are means of segment scores here, also for metrics that are no means.
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.meta.correlations import Averages, few_items, many_items
+from replitune.meta.correlations import few_items
 from replitune.significance.counting import p_value
 from replitune.significance.draws import exact_columns
 
@@ -36,15 +37,9 @@ SLACK = 1e-10
 class PermBothResult:
     """H0: the two metrics correlate equally with humans."""
 
-    alternative: str
-    """"greater": the first metric correlates better; "less"; "two-sided"."""
-    value_x: float | None
-    value_y: float | None
     delta: float | None
-    """value_x - value_y."""
+    """How much better the first metric correlates."""
     p: float | None
-    n: int
-    """Cells that both metrics scored."""
     samples: int
     exact: bool = False
     p_min: float | None = None
@@ -57,14 +52,7 @@ class PermBothResult:
         if self.delta is None or self.distribution is None:
             return self
         delta, distribution = -self.delta, -self.distribution
-        return replace(
-            self,
-            value_x=self.value_y,
-            value_y=self.value_x,
-            delta=delta,
-            p=_p(delta, distribution, self.alternative, self.exact),
-            distribution=distribution,
-        )
+        return replace(self, delta=delta, p=_p(delta, distribution, self.exact), distribution=distribution)
 
 
 def perm_both(
@@ -74,10 +62,8 @@ def perm_both(
     *,
     rng: np.random.Generator,
     level: str = "system",
-    coefficient: str = "pearson",
     exchange: str = "both",
     samples: int = 1000,
-    alternative: str = "greater",
 ) -> PermBothResult:
     """Test metric x against metric y; x, y, human are (S, N), higher is better, NaN for none.
 
@@ -92,7 +78,7 @@ def perm_both(
     n = int(cells.sum())
 
     def nothing(note: str) -> PermBothResult:
-        return PermBothResult(alternative, None, None, None, None, n, samples, note=note)
+        return PermBothResult(None, None, samples, note=note)
 
     if n < 2:
         return nothing(f"{n} outputs with all scores: too few")
@@ -101,7 +87,10 @@ def perm_both(
     if any(s <= 1e-12 * m for s, m in zip(spread, largest, strict=True)):
         return nothing("a constant does not correlate")
     a, b = (np.where(cells, _standardised(scores, cells), 0.0) for scores in (x, y))
-    statistic = _statistic(level, coefficient, a, b, human, cells)
+    if level == "system":
+        statistic = _of_systems(a, b, human, cells)
+    else:
+        statistic = _of_cells(a[cells], b[cells], human[cells])
     nobody = np.zeros((1, n), dtype=bool)
     (value_x,), (value_y,) = statistic(nobody)
     if np.isnan(value_x) or np.isnan(value_y):
@@ -116,17 +105,12 @@ def perm_both(
         parts.append(first - second)
     deltas = np.concatenate(parts)[: None if exact else samples]
     defined = deltas[~np.isnan(deltas)]
-    p = _p(delta, defined, alternative, exact)
+    p = _p(delta, defined, exact)
     lost = len(deltas) - len(defined)
-    share = 2 if alternative == "two-sided" else 1
-    smallest = min(1.0, share * 0.5 ** min(units, 1000))
+    smallest = 0.5 ** min(units, 1000)
     return PermBothResult(
-        alternative,
-        float(value_x),
-        float(value_y),
         delta,
         p,
-        n,
         len(deltas),
         exact,
         p_min=smallest if exact else max(smallest, 1 / (samples + 1)),
@@ -135,11 +119,8 @@ def perm_both(
     )
 
 
-def _p(delta: float, distribution: NDArray[np.float64], alternative: str, exact: bool) -> float | None:
-    if not len(distribution):
-        return None
-    turn = {"greater": np.positive, "less": np.negative, "two-sided": np.abs}[alternative]
-    return p_value(turn(distribution), float(turn(delta)), SLACK, exact)
+def _p(delta: float, distribution: NDArray[np.float64], exact: bool) -> float | None:
+    return p_value(distribution, delta, SLACK, exact) if len(distribution) else None
 
 
 def _standardised(scores: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -176,43 +157,8 @@ Statistic = Callable[[NDArray[np.bool_]], tuple[NDArray[np.float64], NDArray[np.
 """Exchanges (B, cells) -> correlations (B,) of both metrics with humans."""
 
 
-def _statistic(
-    level: str,
-    coefficient: str,
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    human: NDArray[np.float64],
-    cells: NDArray[np.bool_],
-) -> Statistic:
-    if level == "system":
-        return _statistic_of_systems(coefficient, a, b, human, cells)
-    if level == "segment" and coefficient == "pearson":
-        return _pearson_of_cells(a[cells], b[cells], human[cells])
-    z = np.where(cells, human, 0.0)
-
-    def one(scores: NDArray[np.float64]) -> float:
-        if level == "segment":
-            return float(many_items(scores[cells], z[cells], coefficient)[0])
-        averages = Averages(scores, z, cells, coefficient)
-        return float(averages(np.ones((1, len(z))), np.ones((1, z.shape[1])))[0][0])
-
-    def statistic(bits: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        values = np.empty((2, len(bits)))
-        swap = np.zeros(cells.shape, dtype=bool)
-        for row, coins in enumerate(bits):
-            swap[cells] = coins
-            values[:, row] = one(np.where(swap, b, a)), one(np.where(swap, a, b))
-        return values[0], values[1]
-
-    return statistic
-
-
-def _statistic_of_systems(
-    coefficient: str,
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    human: NDArray[np.float64],
-    cells: NDArray[np.bool_],
+def _of_systems(
+    a: NDArray[np.float64], b: NDArray[np.float64], human: NDArray[np.float64], cells: NDArray[np.bool_]
 ) -> Statistic:
     """Means over segments move with the sum of the differences that were exchanged."""
     judged = ~np.isnan(human)
@@ -234,14 +180,12 @@ def _statistic_of_systems(
         size = counts[known]
         x = (a.sum(axis=1) + moved)[:, known] / size
         y = (b.sum(axis=1) - moved)[:, known] / size
-        return few_items(x, z, coefficient), few_items(y, z, coefficient)
+        return few_items(x, z, "pearson"), few_items(y, z, "pearson")
 
     return statistic
 
 
-def _pearson_of_cells(
-    a: NDArray[np.float64], b: NDArray[np.float64], human: NDArray[np.float64]
-) -> Statistic:
+def _of_cells(a: NDArray[np.float64], b: NDArray[np.float64], human: NDArray[np.float64]) -> Statistic:
     """Three sums over the exchanged cells give r; scores are standardised, so nothing cancels."""
     n = len(a)
     z = human / max(float(np.abs(human).max()), 1e-300)

@@ -61,17 +61,10 @@ class Scores:
 
     def with_replicas(self, replicas: Mapping[str, Sequence[str]]) -> Scores:
         """The same with only some replicas of each system."""
-        chosen = []
-        for item in self.statistics:
-            keep = [item.replicas.index(replica) for replica in replicas[item.name]]
-            chosen.append(
-                replace(
-                    item,
-                    replicas=tuple(item.replicas[r] for r in keep),
-                    groups=tuple(item.groups[r] for r in keep),
-                    statistics=np.ascontiguousarray(item.statistics[keep]),
-                )
-            )
+        chosen = (
+            item.take([item.replicas.index(replica) for replica in replicas[item.name]])
+            for item in self.statistics
+        )
         return replace(self, statistics=tuple(chosen))
 
     def on_segments(self, segments: NDArray[np.bool_]) -> Scores:
@@ -85,13 +78,17 @@ class Scores:
 
 def human_scores(criterion: str, systems: Sequence[str], scores: NDArray[np.float64]) -> Scores:
     """Human scores (S, N), higher is better, NaN where nobody judged."""
-    judged = ~np.isnan(scores)
-    cells = np.stack([np.where(judged, scores, 0.0), judged.astype(np.float64)], axis=-1)
     return Scores(
         criterion,
         MeanMetric(criterion),
         tuple(
-            SystemStatistics(name, ("human",), (None,), np.ascontiguousarray(cells[s : s + 1]))
-            for s, name in enumerate(systems)
+            SystemStatistics(name, ("human",), (None,), cells_of(row[np.newaxis]))
+            for name, row in zip(systems, scores, strict=True)
         ),
     )
+
+
+def cells_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(.., N, 2) statistics of scores (.., N): those there are, and which these are."""
+    judged = ~np.isnan(scores)
+    return np.stack([np.where(judged, scores, 0.0), judged.astype(np.float64)], axis=-1)

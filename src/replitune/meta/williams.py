@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from scipy.special import stdtr
 
 from replitune.errors import ReplituneError
-from replitune.significance.arguments import ALTERNATIVES, one_of
 
 
 @dataclass(frozen=True)
@@ -26,20 +25,16 @@ class WilliamsResult:
     note: str | None = None
 
 
-def williams(
-    r12: float | None, r13: float | None, r23: float | None, n: int, alternative: str = "greater"
-) -> WilliamsResult:
-    """Test r12 against r13, measured on the same n items.
+def williams(r12: float | None, r13: float | None, r23: float | None, n: int) -> WilliamsResult:
+    """Test whether r12 is larger than r13, measured on the same n items.
 
         t_{n-3} = (r12 - r13) sqrt((n - 1)(1 + r23))
                   / sqrt(2 K (n - 1)/(n - 3) + (r12 + r13)^2 (1 - r23)^3 / 4)
         K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23
 
-    `alternative` "greater": the first metric (index 2) correlates better; "less"; "two-sided".
     p is None for n <= 3, where a correlation is None, and where the metrics are the same up to
     scale.
     """
-    one_of("alternative", alternative, ALTERNATIVES)
     for r in (r12, r13, r23):
         if r is not None and not abs(r) <= 1:
             raise ReplituneError("a correlation is not between -1 and 1", found=repr(r))
@@ -56,6 +51,4 @@ def williams(
     if square <= 1e-24:
         return WilliamsResult(note="zero variance of the difference between the correlations")
     t = (r12 - r13) * math.sqrt((n - 1) * max(1 + r23, 0.0)) / math.sqrt(square)
-    tail = {"greater": -t, "less": t, "two-sided": -abs(t)}[alternative]
-    p = float(stdtr(n - 3, tail)) * (2 if alternative == "two-sided" else 1)
-    return WilliamsResult(t, n - 3, p)
+    return WilliamsResult(t, n - 3, float(stdtr(n - 3, -t)))

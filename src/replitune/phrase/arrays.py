@@ -59,6 +59,9 @@ class ArrayFile(AbstractContextManager["ArrayFile"]):
         self._length += len(block)
         self._file.write(np.ascontiguousarray(block, self._dtype).data)
 
+    def __len__(self) -> int:
+        return self._length
+
     def __exit__(self, *error: Any) -> None:
         if error[0] is None:
             self._file.seek(0)

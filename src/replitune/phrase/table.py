@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.phrase.arrays import stretches
-from replitune.phrase.encode import Encoded
+from replitune.phrase.arrays import ArrayFile
 from replitune.phrase.saved import SavedTable
+
+KINDS: dict[str, tuple[Any, ...]] = {
+    "source_words": (np.int32,),
+    "target_words": (np.int32,),
+    "scores": (np.float32, (4,)),
+    "reordering": (np.float32, (6,)),
+}
+"""Of the arrays that do not say where something begins."""
 
 
 @dataclass(frozen=True)
@@ -40,33 +50,30 @@ class PhraseTable(SavedTable):
     scores: NDArray[np.float32]
     reordering: NDArray[np.float32]
 
-    def only(self, known: Encoded) -> PhraseTable:
-        """The source phrases that a text has."""
-        longest = int(np.diff(self.source_start).max(initial=0))
-        there = set()
-        for begin, end in pairwise(known.start.tolist()):
-            words = known.words[begin:end].tolist()
-            for i in range(len(words)):
-                there |= {tuple(words[i : i + n]) for n in range(1, longest + 1)}
-        phrases = enumerate(pairwise(self.source_start.tolist()))
-        kept = np.array(
-            [s for s, (i, j) in phrases if tuple(self.source_words[i:j].tolist()) in there], int
-        )
-        sizes = np.diff(self.option_start)[kept]
-        source_start, source = stretches(self.source_start[kept], np.diff(self.source_start)[kept])
-        option_start, options = stretches(self.option_start[kept], sizes)
-        target_start, target = stretches(self.target_start[options], np.diff(self.target_start)[options])
-        return PhraseTable(
-            self.source_vocab,
-            self.target_vocab,
-            source_start,
-            self.source_words[source],
-            option_start,
-            target_start,
-            self.target_words[target],
-            self.scores[options],
-            self.reordering[options],
-        )
+    @classmethod
+    def write(
+        cls, folder: Path, source_vocab: list[str], target_vocab: list[str], parts: Iterable[PhraseTable]
+    ) -> dict[str, int]:
+        """Save the table that consists of these, one after the other; returns its sizes."""
+        with ExitStack() as stack:
+            files = {
+                name: stack.enter_context(ArrayFile(folder / f"{name}.npy", *KINDS.get(name, (np.int64,))))
+                for name in cls._arrays()
+            }
+            ends = {name: np.int64(0) for name in files if name not in KINDS}
+            for name, end in ends.items():
+                files[name].append(np.array([end]))
+            for part in parts:
+                for name, file in files.items():
+                    array = getattr(part, name)
+                    if name in ends:
+                        file.append(array[1:] + ends[name])
+                        ends[name] += array[-1]
+                    else:
+                        file.append(array)
+            sizes = {"source_phrases": len(files["option_start"]) - 1, "options": len(files["scores"])}
+        cls.finish(folder, source_vocab, target_vocab, sizes)
+        return sizes
 
     @property
     def sizes(self) -> dict[str, int]:

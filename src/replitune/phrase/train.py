@@ -8,27 +8,31 @@ with its word links, of which tables for known texts are made, each in a folder 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
 from replitune.phrase.encode import RESERVED, Encoded, encode, encode_known, split_words
-from replitune.phrase.extract import count_pairs, extract
 from replitune.phrase.features import GroupedLayout, PhraseLayout
 from replitune.phrase.kneser_ney import train_lm
+from replitune.phrase.lexical import lexical_table
 from replitune.phrase.linked import Linked
 from replitune.phrase.model import PhraseModel
+from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.saved import SavedModel
-from replitune.phrase.scores import phrase_table
+from replitune.phrase.scores import counts_of_counts, phrase_table
 from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
 from replitune.phrase.symmetrise import symmetrise
+from replitune.phrase.table import PhraseTable
 from replitune.running.files import new_folder, sha256_file, sha256_lines, write_json
 from replitune.settings import plain
 
@@ -263,35 +267,34 @@ def _train_table(
 ) -> dict[str, int]:
     """Extract, score and save the phrase table."""
     source, target, links = linked.source, linked.target, linked.links
-    occurrences = extract(source, target, links, settings.max_phrase_length)
-    if len(occurrences.links) == 0:
+    phrases = LinkedPhrases(linked, settings.max_phrase_length, known)
+    if phrases.extracted == 0:
         raise ReplituneError(
             "no phrase pair can be extracted",
             found=f"{len(source)} pairs with {len(links.source)} word links",
             fix="train on more text",
         )
-    distinct = count_pairs(source, target, occurrences, settings.max_phrase_length)
-    say(f"{len(occurrences.links)} phrase pairs extracted, {len(distinct.count)} distinct")
-    table = phrase_table(
-        source,
-        target,
-        links,
-        occurrences,
-        distinct,
-        good_turing=settings.good_turing,
-        smoothing=settings.reordering_smoothing,
-        max_options=settings.max_options,
+    counts = None
+    if settings.good_turing:
+        everything = phrases if known is None else LinkedPhrases(linked, settings.max_phrase_length)
+        counts = np.sum([counts_of_counts(part.count) for part in everything.parts()], axis=0)
+    lexical = lexical_table(source, target, links)
+    distinct = 0
+
+    def tables() -> Iterator[PhraseTable]:
+        nonlocal distinct
+        for pairs in phrases.parts():
+            distinct += len(pairs.count)
+            smoothing, most = settings.reordering_smoothing, settings.max_options
+            yield phrase_table(linked, lexical, pairs, counts, smoothing, most)
+
+    sizes = PhraseTable.write(folder, source.vocab, target.vocab, tables())
+    say(
+        f"{phrases.extracted} phrase pairs extracted, {distinct} distinct"
+        f"{'' if known is None else ' ones of use'}: {sizes['options']} translation options of "
+        f"{sizes['source_phrases']} phrases"
     )
-    if known is not None:
-        table = table.only(known)
-    table.save(folder)
-    say(f"{len(table.scores)} translation options of {len(table.option_start) - 1} phrases")
-    return {
-        "extracted": len(occurrences.links),
-        "distinct": len(distinct.count),
-        "source_phrases": len(table.option_start) - 1,
-        "options": len(table.scores),
-    }
+    return {"extracted": phrases.extracted, "distinct": distinct, **sizes}
 
 
 def _train_lm(

@@ -17,8 +17,6 @@ from replitune.settings import about, read, settings_of
 from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
 
-ALTERNATIVES = ("two-sided", "greater", "less")
-
 Alternative = Annotated[
     Literal["two-sided", "greater", "less"],
     about("Whether B differs from A, or is better (`greater`) or worse (`less`) than A."),
@@ -93,9 +91,11 @@ def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[st
         if name in declared:
             options[name] = read(declared[name].type, value, name)
         elif name == "samples":
-            options[name] = samples_iv(value)
-        elif name in ("alpha", "confidence"):
-            between_0_and_1(name, value)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ReplituneError("`samples` must be a positive integer", found=repr(value))
+            options[name] = int(value)
+        elif name in ("alpha", "confidence") and not 0 < value < 1:
+            raise ReplituneError(f"`{name}` must be between 0 and 1", found=repr(value))
     return options
 
 
@@ -107,17 +107,6 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
             found=repr(value),
             fix=did_you_mean(value, map(str, allowed), "{!r}"),
         )
-
-
-def samples_iv(samples: Any) -> int:
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise ReplituneError("`samples` must be a positive integer", found=repr(samples))
-    return int(samples)
-
-
-def between_0_and_1(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ReplituneError(f"`{name}` must be between 0 and 1", found=repr(value))
 
 
 def system_iv(system: SystemStatistics) -> None:

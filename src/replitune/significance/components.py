@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
 from replitune.significance.critical import Parts, Scope, net_parts
-from replitune.significance.noise_ratio import Bound
+from replitune.significance.noise_ratio import Bound, shrunk
 from replitune.significance.system_parts import Block, SystemParts, contributing_df
 
 
@@ -91,7 +91,7 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | No
             share = (k / n) ** 2
             variance = float(np.var(side.scores[members], ddof=1))
             if bound is not None:
-                variance = bound.shrunk(variance, k - 1.0)
+                variance = float(shrunk(variance, k - 1.0, bound.pooled))
             rep.append(share * variance / k)
             nu_rep.append(k - 1.0)
             residual = side.units[members] - side.units[members].mean(axis=0)

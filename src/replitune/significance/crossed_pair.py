@@ -16,18 +16,18 @@ from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
-from replitune.significance.counting import tolerance
 from replitune.significance.critical import Layers, Parts, Scope, critical_values, layers, net_parts, tails
+from replitune.significance.difference import Difference
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import NextRun, spread_of
 from replitune.significance.noise_ratio import Bound, Bounded
 from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import (
-    FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
     SystemParts,
     contributing_df,
+    contributing_note,
     few_contributing,
 )
 from replitune.significance.variances import VarianceRow, variance_table
@@ -72,7 +72,7 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, eq=False)
-class CrossedPair:
+class CrossedPair(Difference):
     """Two systems, and what their components say about the difference."""
 
     a: SystemParts
@@ -85,14 +85,9 @@ class CrossedPair:
     bound: Bound | None = None
     """Bound on the noise of runs; None if there is none, or if the runs contradict it."""
 
-    @property
-    def delta(self) -> float:
-        return float(self.b.scores.mean() - self.a.scores.mean())
-
-    @property
-    def slack(self) -> float:
-        """How far scores may differ and be equal; also for the standard error."""
-        return tolerance(float(self.a.scores.mean()), float(self.b.scores.mean()))
+    @cached_property
+    def scores(self) -> tuple[float, float]:
+        return float(self.a.scores.mean()), float(self.b.scores.mean())
 
     @property
     def lonely(self) -> list[str]:
@@ -117,32 +112,32 @@ class CrossedPair:
         return components(self.sides, self.a.blocks, self.bound)
 
     @cached_property
+    def differences(self) -> tuple[NDArray[np.float64], ...]:
+        """(U,) B - A of each unit, mean over replicas, on each test set."""
+        d = self.b.mean - self.a.mean
+        return tuple(d[block.units] for block in self.a.blocks)
+
+    @cached_property
     def parts(self) -> Parts:
         if self.components is not None:
             return self.components.parts(self.scope)
-        d = self.b.mean - self.a.mean  # these runs are all that the scope asks for
-        seg = np.array([dot(d[block.units], d[block.units]) for block in self.a.blocks])
-        nu = np.array([contributing_df(d[block.units], block.nu) for block in self.a.blocks])
+        d = self.differences  # these runs are all that the scope asks for
+        seg = np.array([dot(x, x) for x in d])
+        nu = np.array([contributing_df(x, b.nu) for x, b in zip(d, self.a.blocks, strict=True)])
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
 
     @cached_property
     def contributing(self) -> tuple[float, bool]:
         """How many units make the difference on the test set where they are fewest, and whether they
         are enough for a p; infinite, too, where the test set adds less than a tenth of the variance."""
-        d = self.b.mean - self.a.mean
-        of_blocks = [d[block.units] for block in self.a.blocks if self.scope != "runs"]
-        known = [few_contributing(x) for x in of_blocks if 10 * dot(x, x) > self.parts.variance]
+        d = self.differences if self.scope != "runs" else ()
+        known = [few_contributing(x) for x in d if 10 * dot(x, x) > self.parts.variance]
         return min((few for few, _ in known), default=float(np.inf)), all(enough for _, enough in known)
 
     @cached_property
-    def varies(self) -> bool:
-        return bool(np.sqrt(self.parts.variance) > self.slack)
-
-    @cached_property
     def critical(self) -> Layers | Bounded:
-        """Critical values of delta / se."""
         if self.bound is None:
-            return Layers(*layers(self.parts.values, self.parts.nus))
+            return super().critical
         own = len(self.parts.values) - len(self.sides)
         return Bounded(self.bound, (self.a.n, self.b.n), self.parts, own)
 
@@ -176,22 +171,9 @@ class CrossedPair:
             None if self.paired else self.components,
         )
 
-    @property
-    def se(self) -> float:
-        return float(np.sqrt(self.parts.variance))
-
-    def df(self, alpha: float) -> float:
-        return self.critical.effective_df(alpha)
-
-    def reach(self, level: float) -> float:
-        """Half the width of the interval with confidence 1 - level."""
-        return float(self.critical.value(level / 2)) * self.se
-
-    def p_beyond(self, bound: float, sign: float) -> float:
-        """One-sided p of H0: the true difference is no more (sign -1: no less) than `bound`."""
-        gap = sign * (self.delta - bound)
-        q = self.critical.tail(abs(gap) / self.se)
-        return q if gap > 0 else 1 - q
+    def p_ahead(self, sign: float) -> float:
+        """One-sided p of H0: B is no better (sign -1: no worse) than A; 1 where nothing varies."""
+        return self.p_beyond(0.0, sign * self.sign) if self.varies else 1.0
 
     @property
     def p(self) -> float | None:
@@ -200,25 +182,13 @@ class CrossedPair:
             return 1.0
         if not self.varies:
             return None
-        q = self.critical.tail(abs(self.delta) / self.se)
-        if self.alternative == "two-sided":
-            return min(1.0, 2 * q)
-        return q if self.ahead else 1 - q
+        p = self.p_beyond(0.0, self.side or np.sign(self.delta))
+        return p if self.side else min(1.0, 2 * p)
 
     @property
     def sign(self) -> float:
         """1 when more is better, -1 when less is."""
         return 1.0 if self.higher_is_better else -1.0
-
-    @property
-    def ahead(self) -> bool:
-        """The difference is on the side of a one-sided alternative."""
-        return (self.sign * self.delta > 0) == (self.alternative == "greater")
-
-    def segment_differences(self, testset: int) -> NDArray[np.float64]:
-        block = self.a.blocks[testset].units
-        differences: NDArray[np.float64] = self.b.mean[block] - self.a.mean[block]
-        return differences
 
     def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
         """What a reader must know about the design and single runs."""
@@ -244,11 +214,7 @@ class CrossedPair:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
-        few, enough = self.contributing
-        if few < FEW_CONTRIBUTING:
-            what = "level approximate" if enough else "no p"
-            text = f"about {few:.0f} {unit}s make the difference: {what}"
-            notes.append(Note("few-contributing", text))
+        notes.append(contributing_note(*self.contributing, unit))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))
         notes += self.unstable_runs()
@@ -343,11 +309,7 @@ class CrossedPair:
             return {}
         weight, nu = layers(parts.values, parts.nus)
         q = tails(weight, nu, np.abs(rest.delta) / se)
-        if self.alternative == "two-sided":
-            p = np.minimum(1.0, 2 * q)
-        else:
-            ahead = (self.sign * rest.delta > 0) == (self.alternative == "greater")
-            p = np.where(ahead, q, 1 - q)
+        p = np.where(self.side * rest.delta > 0, q, 1 - q) if self.side else np.minimum(1.0, 2 * q)
         runs = [
             (system.name, system.replicas[r])
             for side, system in zip(self.sides, (self.a, self.b), strict=False)

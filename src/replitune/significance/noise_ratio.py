@@ -144,9 +144,6 @@ class Bound:
     contradicted: bool
     seed: int
 
-    def shrunk(self, variance: float, df: float) -> float:
-        return float(shrunk(variance, df, self.pooled))
-
     def note(self) -> Note:
         claim = f"that no system's runs vary more than {self.ratio:g} times as much as another's"
         if self.contradicted:

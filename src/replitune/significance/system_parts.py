@@ -261,6 +261,14 @@ def few_contributing(d: NDArray[np.float64]) -> tuple[float, bool]:
     return K, min(SMALLEST_CONTRIBUTING, len(d) / 4) <= K
 
 
+def contributing_note(few: float, enough: bool, unit: str) -> Note | None:
+    """What a reader must know of `few_contributing`."""
+    if few >= FEW_CONTRIBUTING:
+        return None
+    what = "level approximate" if enough else "no p"
+    return Note("few-contributing", f"about {few:.0f} {unit}s make the difference: {what}")
+
+
 def contributing_df(d: NDArray[np.float64], nu: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Degrees of freedom of V_seg: of nu, what is left where few units make the difference.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from replitune.experiment.stage import Conditions, Files
-from replitune.replicas import Replica
 from replitune.stages.system import TranslatingStage
 
 
@@ -27,8 +26,6 @@ class Ask(TranslatingStage):
         job = self.make_job(
             ReplicaJob,
             conditions,
-            paired=self.paired,
-            replica=Replica(self.replica),
             out=Path(self.at.answers(testset, self.system, self.replica)),
             common=Path(self.at.common(self.system)),
         )

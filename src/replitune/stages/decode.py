@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from replitune.experiment.stage import Conditions, Files
-from replitune.replicas import Replica
 from replitune.stages.system import TranslatingStage
 
 
@@ -29,8 +28,6 @@ class Decode(TranslatingStage):
         job = self.make_job(
             DecodeJob,
             conditions,
-            paired=self.paired,
-            replica=Replica(self.replica),
             name=testset,
             tuned=Path(str(tuned)) if tuned else None,
             answers=Path(self.at.answers(testset, self.system, self.replica))

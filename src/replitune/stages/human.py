@@ -6,24 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from replitune.experiment.places import TESTS
-from replitune.experiment.stage import Conditions, Files, Names, Stage
+from replitune.experiment.stage import Conditions, Files, Names, tests_of
 from replitune.settings import plain, read
 from replitune.significance.registry import PEOPLE
+from replitune.stages.test import MetricsStage
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
 
 
-class Human(Stage):
+class Human(MetricsStage):
     """The test of people's judgements, with metrics as control variates."""
 
     NAME = "human"
     LOG = "human/{testset}"
-    WAITS_FOR_LOOKS = True
-    testset: str
-    metrics: list[str]
-    systems: list[str]
     tests: dict[str, Any]
     judgements: str
 
@@ -46,17 +42,11 @@ class Human(Stage):
 
     @property
     def inputs(self) -> Files:
-        stores = [path for metric in self.metrics for path in self._stores(metric)]
-        return {"stores": stores, "judgements": self.judgements}
-
-    def _stores(self, metric: str) -> list[str]:
-        return [self.at.store(self.testset, metric, system) for system in self.systems]
+        return {**super().inputs, "judgements": self.judgements}
 
     @property
     def outputs(self) -> Files:
-        return {
-            kind.removeprefix(".") or "tests": self.at.tests(self.testset, PEOPLE, kind) for kind in TESTS
-        }
+        return tests_of(self.at, self.testset, PEOPLE)
 
     def run(self, conditions: Conditions) -> None:
         from replitune.meta.judged import human_statistics
@@ -66,7 +56,7 @@ class Human(Stage):
 
         tests: TestSettings = read(TestSettings, self.tests, "tests")
         assert tests.human is not None
-        stores = [read_systems(self._stores(metric)) for metric in self.metrics]
+        stores = [read_systems(paths) for paths in self.stores]
         (store,), notes = human_statistics(
             self.judgements,
             stores[0],

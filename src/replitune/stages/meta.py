@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from replitune.experiment.stage import Conditions, Files, Names, Stage
+from replitune.experiment.stage import Conditions, Files, Names
 from replitune.settings import plain, read
+from replitune.stages.test import MetricsStage
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
@@ -15,16 +16,12 @@ if TYPE_CHECKING:
     from replitune.statistics.store import SegmentStatistics
 
 
-class Meta(Stage):
+class Meta(MetricsStage):
     """How well metrics and their tests agree with people."""
 
     NAME = "meta"
     VERSION = 2
     LOG = "meta/{testset}"
-    WAITS_FOR_LOOKS = True
-    testset: str
-    metrics: list[str]
-    systems: list[str]
     settings: dict[str, Any]
     human: dict[str, str]
     """Files of judgements: `human`, and perhaps `fluency`."""
@@ -46,12 +43,10 @@ class Meta(Stage):
 
     @property
     def inputs(self) -> Files:
-        stores = [
-            self.at.store(self.testset, metric, system)
-            for metric in self.metrics
-            for system in self.systems
-        ]
-        return {"stores": stores, "human": [*self.human.values()]}
+        return {
+            "stores": [path for paths in self.stores for path in paths],
+            "human": [*self.human.values()],
+        }
 
     @property
     def outputs(self) -> Files:
@@ -63,10 +58,7 @@ class Meta(Stage):
         from replitune.results.rows import write_rows
         from replitune.statistics.store import read_systems
 
-        stores = [
-            read_systems([self.at.store(self.testset, metric, system) for system in self.systems])
-            for metric in self.metrics
-        ]
+        stores = [read_systems(paths) for paths in self.stores]
         settings = read(MetaSettings, self.settings, "meta")
         threads = conditions.threads
         study = study_metrics(

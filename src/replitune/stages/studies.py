@@ -183,7 +183,7 @@ def power_rows(
     prices: PricesOf | None = None,
 ) -> list[PowerRow]:
     """Power curves of every pair. `plans`: others than those of the settings."""
-    from replitune.significance.margins import margin_iv
+    from replitune.significance.difference import margin_iv
     from replitune.significance.pairs import pairs_of_systems
     from replitune.significance.studies import power
     from replitune.significance.studies.cheapest import cheapest, proposal_lines

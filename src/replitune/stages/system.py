@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 
 from replitune.experiment.stage import Conditions, Files, Names, Stage
+from replitune.replicas import Replica
 from replitune.settings import plain
 
 if TYPE_CHECKING:
@@ -102,6 +103,10 @@ class ReplicaStage(SystemStage):
     def for_replica(cls, experiment: Experiment, system: str, replica: str, **settings: Any) -> Self:
         paired = experiment.settings.tests.paired_replicas
         return cls.for_system(experiment, system, replica=replica, paired=paired, **settings)
+
+    def make_job(self, kind: type[J], conditions: Conditions, **fields: Any) -> J:
+        replica = Replica(self.replica)
+        return super().make_job(kind, conditions, replica=replica, paired=self.paired, **fields)
 
     @property
     def inputs(self) -> Files:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from replitune.experiment.places import TESTS
-from replitune.experiment.stage import Conditions, Files, Names, Stage
+from replitune.experiment.stage import Conditions, Files, Names, Stage, stores_of, tests_of
 from replitune.settings import plain
 
 if TYPE_CHECKING:
@@ -42,12 +41,30 @@ class StoreStage(Stage):
         )
 
     def stores(self, testset: str) -> list[str]:
-        return [self.at.store(testset, self.metric, system) for system in self.systems]
+        return stores_of(self.at, testset, self.metric, self.systems)
 
     @property
     def inputs(self) -> Files:
         testsets = self.suite or [self.testset]
         return {"stores": [path for testset in testsets for path in self.stores(testset)]}
+
+
+class MetricsStage(Stage):
+    """A stage that reads segment statistics of several metrics on one test set."""
+
+    WAITS_FOR_LOOKS = True
+    testset: str
+    metrics: list[str]
+    systems: list[str]
+
+    @property
+    def stores(self) -> list[list[str]]:
+        """Of each metric, those of all systems."""
+        return [stores_of(self.at, self.testset, metric, self.systems) for metric in self.metrics]
+
+    @property
+    def inputs(self) -> Files:
+        return {"stores": [path for paths in self.stores for path in paths]}
 
 
 class Test(StoreStage):
@@ -95,16 +112,13 @@ class Test(StoreStage):
 
     @property
     def inputs(self) -> Files:
-        dev = [self.at.store("dev", self.metric, system) for system in self.dev]
+        dev = stores_of(self.at, "dev", self.metric, self.dev)
         looks: Files = {"looks": self.at.look(self.looks)} if self.looks else {}
         return {**super().inputs, "dev": dev, **looks}
 
     @property
     def outputs(self) -> Files:
-        return {
-            kind.removeprefix(".") or "tests": self.at.tests(self.testset, self.metric, kind)
-            for kind in TESTS
-        }
+        return tests_of(self.at, self.testset, self.metric)
 
     def run(self, conditions: Conditions) -> None:
         self.result(conditions.threads).write(Path(self.at.tests(self.testset, self.metric)).parent)
@@ -117,7 +131,7 @@ class Test(StoreStage):
 
         stores = [read_systems(self.stores(testset)) for testset in self.suite or [self.testset]]
         tests = read(TestSettings, self.tests, "tests")
-        dev = [self.at.store("dev", self.metric, system) for system in self.dev]
+        dev = stores_of(self.at, "dev", self.metric, self.dev)
         return self.result_of(stores, tests, self.systems, dev, threads)
 
     def result_of(

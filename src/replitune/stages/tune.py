@@ -26,16 +26,14 @@ class MakeReplica(ReplicaStage):
         from replitune.backends.making import make_replica
         from replitune.tuning.settings import tuning_of
 
-        replica = Replica(self.replica)
+        prefix = Replica(self.replica).prefix if self.NAME == "tune" else None
         job = self.make_job(
             ReplicaJob,
             conditions,
             out=Path(out),
-            replica=replica,
-            paired=self.paired,
             work=Path(self.at.work(self.system, self.replica)),
             common=Path(self.at.common(self.system)),
-            **tuning_of(self.tuning, replica.prefix if self.NAME == "tune" else None),
+            **tuning_of(self.tuning, prefix),
             **fields,
         )
         make_replica(self.get_backend(), job, allow_failure=conditions.allow_failures)

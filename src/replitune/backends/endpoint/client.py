@@ -207,7 +207,8 @@ class _Worker:
             self._close()
             late = time.monotonic() >= deadline
             why = f"no answer in {self.asked.timeout:g} s" if late else f"{type(error).__name__}: {error}"
-            raise _AttemptError(self._without_key(why), billed=True) from None
+            why = why if self.key is None else why.replace(self.key, "***")
+            raise _AttemptError(why, billed=True) from None
         finally:
             self._deadline = None
         if response.will_close or len(data) > LARGEST:
@@ -245,9 +246,6 @@ class _Worker:
     def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-
-    def _without_key(self, text: str) -> str:
-        return text if self.key is None else text.replace(self.key, "***")
 
 
 def _answer_in(data: bytes, request: Request) -> tuple[Answer, Tokens]:

@@ -26,7 +26,7 @@ from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Scope
 from replitune.significance.crossed_pair import CrossedPair, better_on
-from replitune.significance.margins import margin_iv, within_margin
+from replitune.significance.difference import margin_iv
 from replitune.significance.noise_ratio import Bound
 from replitune.significance.settings import Design
 from replitune.significance.system_parts import (
@@ -130,30 +130,27 @@ def crossed(
     if pools_groups(a, b, strata):
         notes.append(Note("pooled-groups", "a group with one replica: all groups pooled"))
     notes += pair.notes(G_eff, units[0], design)
-    confidence = 1 - alpha if alternative == "two-sided" else 1 - 2 * alpha
-    p = se = df = low = high = None
+    p = None
+    interval: dict[str, float] = {}
     details: dict[str, float] = {}
-    if pair.estimable:
-        se = pair.se if pair.varies else 0.0
-        if scope != "runs":
-            notes += [
-                ignored_documents(c.documents, pair.segment_differences(k), alpha)
-                for k, (c, of) in enumerate(zip(comparisons, units, strict=True))
-                if of == "segment" and has_documents(c.documents)
-            ]
+    if pair.estimable and scope != "runs":
+        notes += [
+            ignored_documents(c.documents, differences, alpha)
+            for c, of, differences in zip(comparisons, units, pair.differences, strict=True)
+            if of == "segment" and has_documents(c.documents)
+        ]
     enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing[1]
     if pair.estimable and enough:
         p = pair.p
         details |= pair.single_runs()
         if pair.varies:
-            df = pair.df(alpha)
-            low, high = pair.estimate.interval(1 - confidence)
-            details |= pair.with_more(1 - confidence)
+            interval = pair.interval(alpha, alternative)
+            details |= pair.with_more(1 - interval["ci_level"])
         margin = (margins or {}).get(metric.id)
         if margin is not None:
             margin_iv(margin, comparisons[0])
         if margin is not None and pair.varies:
-            details |= within_margin(pair, margin, metric.higher_is_better)
+            details |= pair.within(margin, metric.higher_is_better)
             if margin <= pair.reach(2 * alpha):
                 text = f"the margin {margin:g} is less than this design could show"
                 notes.append(Note("margin-out-of-reach", text))
@@ -162,27 +159,17 @@ def crossed(
             details |= better_on(alone, alpha)
     word = "document" if all(of == "document" for of in units) else "segment"
     drawn = {"both": f"replica+{word}", "runs": "replica", "segments": word}[scope]
-    return TestResult(
+    return pair.row(
+        comparisons,
         method="crossed",
-        a=a.name,
-        b=b.name,
-        score_a=float(a.scores.mean()),
-        score_b=float(b.scores.mean()),
-        delta=pair.delta,
         p=p,
         alternative=alternative,
         unit=drawn,
-        aggregation="mean",
         n_a=a.n,
         n_b=b.n,
-        segments=sum(c.segments for c in comparisons),
-        documents=sum(c.n_documents for c in comparisons),
         generalises_to=speaks_of(drawn, (*a.replicas, *b.replicas), design),
-        se=se,
-        df=df,
-        ci_low=low,
-        ci_high=high,
-        ci_level=None if low is None else confidence,
+        se=(pair.se if pair.varies else 0.0) if pair.estimable else None,
+        **interval,
         pairing="id" if paired else None,
         notes=without_none(*dict.fromkeys(notes)),
         details=details,

@@ -26,14 +26,14 @@ from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, kish, sharpen
-from replitune.significance.counting import speaks_of, tolerance
-from replitune.significance.critical import Layers, Parts, layers, net_parts
-from replitune.significance.margins import within_margin
+from replitune.significance.counting import speaks_of
+from replitune.significance.critical import Parts, net_parts
+from replitune.significance.difference import Difference
 from replitune.significance.system_parts import (
-    FEW_CONTRIBUTING,
     FEW_DOCUMENTS,
     SMALLEST_DOCUMENTS,
     contributing_df,
+    contributing_note,
     document_sums,
     few_contributing,
     has_documents,
@@ -83,11 +83,14 @@ class JudgedSide:
         """(J,) place of each judged run among all; None where that is not known."""
         return self.metric.controls[self.name].judged
 
+    @cached_property
+    def each(self) -> Floats:
+        """(J, N) judgements; 0 where nobody judged."""
+        return np.divide(self.sums, self.weights, out=np.zeros(self.sums.shape), where=self.known)
+
     def people(self, at: NDArray[np.intp]) -> Floats:
         """(n,) mean judgement over the judged runs of these segments."""
-        known = self.known[:, at]
-        each = np.divide(self.sums[:, at], self.weights[:, at], out=np.zeros(known.shape), where=known)
-        means: Floats = each.sum(axis=0) / known.sum(axis=0)
+        means: Floats = self.each.take(at, axis=1).sum(axis=0) / self.known[:, at].sum(axis=0)
         return means
 
     def judged(self, at: NDArray[np.intp]) -> Floats:
@@ -109,8 +112,7 @@ class JudgedSide:
             share = np.zeros(self.known.shape)
             share[:, sample.at] = sample.weights / self.known[:, sample.at].sum(axis=0)
             share = np.where(self.known, share, 0.0)
-            each = np.divide(self.sums, self.weights, out=np.zeros(share.shape), where=self.known)
-            each = each - product(self.runs[self.rows] - centre, slope)
+            each = self.each - product(self.runs[self.rows] - centre, slope)
             total = (share * each).sum()
             by_run[self.rows] += (share * (each - total)).sum(axis=1)
             weight = share.sum(axis=1, keepdims=True)
@@ -121,7 +123,7 @@ class JudgedSide:
 
 
 @dataclass(frozen=True, eq=False)
-class HumanPair:
+class HumanPair(Difference):
     """Two systems: what was judged, the estimate, and its error."""
 
     a: JudgedSide
@@ -157,10 +159,6 @@ class HumanPair:
         return a, b
 
     @cached_property
-    def slack(self) -> float:
-        return tolerance(*self.scores)
-
-    @cached_property
     def parts(self) -> Parts:
         seg = np.array([self.helped.variance])
         nu_seg = np.array([max(contributing_df(self.helped.added, self.helped.nu), 1.0)])
@@ -169,18 +167,6 @@ class HumanPair:
         noise = [side.noise(self.sample, self.helped.slope) for side in (self.a, self.b)]
         rep, nu_rep, inner = np.array(noise).T
         return net_parts(rep, nu_rep, seg, nu_seg, inner.sum(keepdims=True), "both")
-
-    @cached_property
-    def critical(self) -> Layers:
-        return Layers(*layers(self.parts.values, self.parts.nus))
-
-    @cached_property
-    def se(self) -> float:
-        return float(np.sqrt(self.parts.variance))
-
-    @property
-    def varies(self) -> bool:
-        return self.se > self.slack
 
     @cached_property
     def contributing(self) -> tuple[float, bool]:
@@ -192,16 +178,6 @@ class HumanPair:
         """Whether there are judgements for a p."""
         fewest = SMALLEST_DOCUMENTS if self.word == "document" else FEWEST_JUDGED
         return self.helped.nu + 1 >= fewest and self.contributing[1]
-
-    def reach(self, level: float) -> float:
-        """Half the width of the interval with confidence 1 - level."""
-        return float(self.critical.value(level / 2)) * self.se
-
-    def p_beyond(self, bound: float, sign: float) -> float:
-        """One-sided p of H0: the true difference is no more (sign -1: no less) than `bound`."""
-        gap = sign * (self.delta - bound)
-        q = self.critical.tail(abs(gap) / self.se)
-        return q if gap > 0 else 1 - q
 
 
 def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> HumanPair:
@@ -259,8 +235,8 @@ def human(
     pair = pair_of(comparison, scope, unit)
     a, b, alone = pair.a, pair.b, pair.alone
     drawn = f"replica+{pair.word}" if pair.speaks_of_runs else pair.word
-    p = df = low = high = None
-    confidence = 1 - alpha if alternative == "two-sided" else 1 - 2 * alpha
+    p = None
+    interval: dict[str, float] = {}
     details = {
         "judged": float(len(pair.sample.at)),
         "worth": alone.variance / pair.helped.variance if pair.helped.variance > 0 else 1.0,
@@ -273,34 +249,22 @@ def human(
         ahead = 1.0 if alternative == "greater" else -1.0
         p = pair.p_beyond(0.0, np.sign(pair.delta) if alternative == "two-sided" else ahead)
         p = min(1.0, 2 * p) if alternative == "two-sided" else p
-        df = pair.critical.effective_df(alpha)
-        reach = pair.reach(1 - confidence)
-        low, high = pair.delta - reach, pair.delta + reach
+        interval = pair.interval(alpha, alternative)
         margin = (margins or {}).get(comparison.metric.id)
         if margin is not None:
-            details |= within_margin(pair, margin, comparison.metric.higher_is_better)
+            details |= pair.within(margin, comparison.metric.higher_is_better)
     replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
-    return TestResult(
+    return pair.row(
+        [comparison],
         method="human",
-        a=a.name,
-        b=b.name,
-        score_a=pair.scores[0],
-        score_b=pair.scores[1],
-        delta=pair.delta,
         p=p,
         alternative=alternative,
         unit=drawn,
-        aggregation="mean",
         n_a=len(a.runs),
         n_b=len(b.runs),
-        segments=comparison.segments,
-        documents=comparison.n_documents,
         generalises_to=speaks_of(drawn, (*replicas[0], *replicas[1])),
         se=pair.se if pair.varies else 0.0,
-        df=df,
-        ci_low=low,
-        ci_high=high,
-        ci_level=None if low is None else confidence,
+        **interval,
         notes=without_none(*_notes(pair, details["worth"])),
         details=details,
     )
@@ -329,11 +293,7 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     if word == "document" and size < FEW_DOCUMENTS:
         how = "no p" if size < SMALLEST_DOCUMENTS else "level approximate"
         notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
-    few, enough = pair.contributing
-    if few < FEW_CONTRIBUTING:
-        how = "level approximate" if enough else "no p"
-        text = f"about {few:.0f} {word}s make the difference: {how}"
-        notes.append(Note("few-contributing", text))
+    notes.append(contributing_note(*pair.contributing, word))
     only = int((pair.a.any ^ pair.b.any).sum())
     if only:
         text = f"{only} segments of which one system was judged are left out"

@@ -42,21 +42,34 @@ class Rules(NamedTuple):
 def counted(records: NDArray[np.void]) -> Rules:
     """The distinct rules among some records."""
     sides = records["source"].astype(np.int64) << 32 | records["target"]
-    order = np.lexsort((records["links"], sides))
-    sides, links = sides[order], records["links"][order]
-    new = np.diff(sides, prepend=-1) != 0
-    rule = np.cumsum(new) - 1
-    # runs of equal links within a rule: the longest run wins, the first one among equals
-    runs = np.flatnonzero(new | (np.diff(links, prepend=links[:1]) != 0))
-    length = np.diff(runs, append=len(links))
-    best = runs[np.lexsort((-length, rule[runs]))]
-    best = best[np.diff(rule[best], prepend=-1) != 0]
-    of_record = np.empty(len(order), np.int64)
-    of_record[order] = rule
-    # each sum in the order of the corpus
-    times = np.bincount(of_record, weights=records["count"]).astype(np.float64)
-    sides = sides[new]
-    return Rules((sides >> 32).astype(np.int32), sides.astype(np.int32), times, links[best])
+    order = np.argsort(sides)
+    sides = sides[order]
+    first = np.flatnonzero(np.diff(sides, prepend=-1))
+    sides = sides[first]
+    times, links = np.zeros(len(first)), np.zeros(len(first), np.uint64)
+    _count(records, order, np.append(first, len(order)), times, links)
+    return Rules((sides >> 32).astype(np.int32), sides.astype(np.int32), times, links)
+
+
+@njit(cache=True)
+def _count(records, order, start, times, links):
+    """The counts of rules whose records are order[start[r] : start[r + 1]], added up in the order of the
+    corpus, and their most frequent links."""
+    for r in range(len(times)):
+        own = order[start[r] : start[r + 1]]
+        if len(own) == 1:
+            times[r], links[r] = records[own[0]]["count"], records[own[0]]["links"]
+            continue
+        own.sort()
+        for i in own:
+            times[r] += records[i]["count"]
+        masks = np.sort(records["links"][own])
+        most, begin = 0, 0
+        for i in range(1, len(masks) + 1):
+            if i == len(masks) or masks[i] != masks[begin]:
+                if i - begin > most:
+                    most, links[r] = i - begin, masks[begin]
+                begin = i
 
 
 def make_grammar(

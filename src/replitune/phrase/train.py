@@ -8,13 +8,15 @@ with its word links, of which tables for known texts are made, each in a folder 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import replitune
 from replitune.errors import ReplituneError
@@ -41,10 +43,9 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Pairs fit for training, and why the others are not."""
+    """Which pairs are fit for training, and why the others are not."""
 
-    source: list[list[str]]
-    target: list[list[str]]
+    kept: NDArray[np.bool_]
     empty: int
     long: int
     ratio: int
@@ -107,14 +108,9 @@ def train_system(
         raise ReplituneError(
             "both a language model and text to train one were given", fix="leave one of them out"
         )
-    # read first: a wrong file is found before the long work
-    language_model = None if lm_arpa is None else read_arpa(lm_arpa)
-    source_words = [split_words(line) for line in source]
-    target_words = [split_words(line) for line in target]
-    more_words = [split_words(line) for line in lm_text]
     joins = "bpe" in (settings.source_segmentation, settings.target_segmentation)
-    _refuse(target_words, "target side of the training text", joins)
-    _refuse(more_words, "text for the language model", joins)
+    _refuse(map(split_words, target), "target side of the training text", joins)
+    _refuse(map(split_words, lm_text), "text for the language model", joins)
     inputs = {"source": sha256_lines(source), "target": sha256_lines(target)}
     if len(lm_text):
         inputs["lm_text"] = sha256_lines(lm_text)
@@ -122,16 +118,18 @@ def train_system(
         inputs["lm_arpa"] = sha256_file(lm_arpa)
 
     with new_folder(out) as folder:
-        splitters = learn_splitters(source_words, target_words, settings)
+        (folder / "lm").mkdir()
+        # read first: a wrong file is found before the long work
+        language_model = None if lm_arpa is None else read_arpa(lm_arpa, folder / "lm")
+        splitters = learn_splitters(source, target, settings)
         splitters.save(folder)
-        if splitters.source is not None:
-            source_words = [splitters.source.apply(words) for words in source_words]
-        if splitters.target is not None:
-            target_words = [splitters.target.apply(words) for words in target_words]
-            more_words = [splitters.target.apply(words) for words in more_words]
-        pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
-        counts = _count_cleaned(len(source), pairs, settings, say)
-        linked = _link(pairs, settings, threads, say)
+        source_words = encode(_split(source, splitters.source))
+        target_words = encode(_split(target, splitters.target), RESERVED)
+        cleaned = clean(source_words.lengths, target_words.lengths, settings.max_length, settings.max_ratio)
+        counts = _count_cleaned(cleaned, settings, say)
+        source_words = source_words.only(cleaned.kept)
+        target_words = target_words.only(cleaned.kept, len(RESERVED))
+        linked = _link(source_words, target_words, settings, threads, say)
         counts |= {
             "source_words": len(linked.source.words),
             "target_words": len(linked.target.words),
@@ -142,9 +140,7 @@ def train_system(
         else:
             linked.save(folder)
         if language_model is None:
-            language_model = _train_lm(pairs.target, more_words, settings, say)
-        (folder / "lm").mkdir()
-        language_model.save(folder / "lm")
+            language_model = _train_lm(linked.target, lm_text, splitters, settings, folder / "lm", say)
         counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
         _write_summary(kind, folder, settings, counts, inputs)
     return Path(out)
@@ -168,53 +164,47 @@ def make_table(
     return Path(out)
 
 
-def clean(source: list[list[str]], target: list[list[str]], max_length: int, max_ratio: float) -> Cleaned:
-    """Leave out pairs with an empty side, a side that is too long, or lopsided ones."""
-    kept_source, kept_target = [], []
-    empty = long = ratio = 0
-    for s, t in zip(source, target, strict=True):
-        if not s or not t:
-            empty += 1
-        elif max(len(s), len(t)) > max_length:
-            long += 1
-        elif max(len(s), len(t)) > max_ratio * min(len(s), len(t)):
-            ratio += 1
-        else:
-            kept_source.append(s)
-            kept_target.append(t)
-    return Cleaned(kept_source, kept_target, empty, long, ratio)
+def clean(
+    source: NDArray[np.int64], target: NDArray[np.int64], max_length: int, max_ratio: float
+) -> Cleaned:
+    """Leave out pairs with an empty side, a side that is too long, or lopsided ones, by their numbers of
+    words."""
+    shorter, longer = np.minimum(source, target), np.maximum(source, target)
+    empty = shorter == 0
+    long = ~empty & (longer > max_length)
+    ratio = ~empty & ~long & (longer > max_ratio * shorter)
+    return Cleaned(~(empty | long | ratio), int(empty.sum()), int(long.sum()), int(ratio.sum()))
 
 
-def _count_cleaned(total: int, pairs: Cleaned, settings: TrainingSettings, say: Progress) -> dict[str, int]:
+def _count_cleaned(pairs: Cleaned, settings: TrainingSettings, say: Progress) -> dict[str, int]:
     """Report and return how many pairs were kept and dropped."""
+    total, kept = len(pairs.kept), int(pairs.kept.sum())
     say(
-        f"{total} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty side, "
+        f"{total} pairs: {kept} kept; dropped {pairs.empty} with an empty side, "
         f"{pairs.long} longer than {settings.max_length} words, {pairs.ratio} with a length "
         f"ratio above {settings.max_ratio:g}"
     )
-    if not pairs.source:
+    if not kept:
         raise ReplituneError("no pair is left to train on", found=f"{total} pairs")
     return {
         "pairs": total,
-        "kept": len(pairs.source),
+        "kept": kept,
         "dropped_empty": pairs.empty,
         "dropped_long": pairs.long,
         "dropped_ratio": pairs.ratio,
     }
 
 
-def learn_splitters(
-    source: list[list[str]], target: list[list[str]], settings: TrainingSettings
-) -> Splitters:
+def learn_splitters(source: Sequence[str], target: Sequence[str], settings: TrainingSettings) -> Splitters:
     """Learn how to split the words of either side from all of the training text."""
 
-    def pieces(words: list[list[str]], kind: str) -> BytePairs | None:
-        return BytePairs.learn(words, settings.bpe_merges) if kind == "bpe" else None
+    def pieces(lines: Sequence[str], kind: str) -> BytePairs | None:
+        return BytePairs.learn(map(split_words, lines), settings.bpe_merges) if kind == "bpe" else None
 
     of_source: CompoundSplitter | BytePairs | None
     if settings.source_segmentation == "compounds":
         of_source = CompoundSplitter.learn(
-            source,
+            map(split_words, source),
             min_length=settings.compound_min_length,
             min_count=settings.compound_min_count,
             fillers=settings.compound_fillers,
@@ -224,7 +214,13 @@ def learn_splitters(
     return Splitters(of_source, pieces(target, settings.target_segmentation))
 
 
-def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
+def _split(lines: Iterable[str], splitter: CompoundSplitter | BytePairs | None) -> Iterator[list[str]]:
+    """The words of each line, or their parts."""
+    words = map(split_words, lines)
+    return words if splitter is None else map(splitter.apply, words)
+
+
+def _refuse(segments: Iterable[list[str]], where: str, joiner: bool) -> None:
     """Refuse target words that models, n-best lists or BPE use as marks."""
     taken = (*RESERVED, "|||")
     for line, words in enumerate(segments, 1):
@@ -245,9 +241,10 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
                 )
 
 
-def _link(pairs: Cleaned, settings: TrainingSettings, threads: int, say: Progress) -> Linked:
-    """Number and align the words."""
-    source, target = encode(pairs.source), encode(pairs.target, RESERVED)
+def _link(
+    source: Encoded, target: Encoded, settings: TrainingSettings, threads: int, say: Progress
+) -> Linked:
+    """Align the words."""
     directed = align(
         source,
         target,
@@ -298,15 +295,21 @@ def _train_table(
 
 
 def _train_lm(
-    target: list[list[str]], more: list[list[str]], settings: TrainingSettings, say: Progress
+    target: Encoded,
+    more: Sequence[str],
+    splitters: Splitters,
+    settings: TrainingSettings,
+    folder: Path,
+    say: Progress,
 ) -> NgramModel:
     """The language model of the target side and of the lines of `more` that have words."""
-    text = [words for words in more if words]
+    blank = sum(not line.strip(" \t\n\r\v\f") for line in more)
     say(
         f"language model of order {settings.lm_order}: {len(target)} lines of the training text"
-        + (f", {len(text)} more ({len(more) - len(text)} blank lines left out)" if more else "")
+        + (f", {len(more) - blank} more ({blank} blank lines left out)" if len(more) else "")
     )
-    return train_lm([*target, *text], settings.lm_order, say)
+    text = filter(None, _split(more, splitters.target))
+    return train_lm(chain(target, text), settings.lm_order, folder, settings.lm_prune, say)
 
 
 def _write_summary(

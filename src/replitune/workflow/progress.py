@@ -42,6 +42,7 @@ RECENT = 6
 USUAL = {
     "kernels": 6.0,
     "train": 20.0,
+    "table": 1.5,
     "train_replica": 60.0,
     "tune": 5.0,
     "corpus": 0.5,

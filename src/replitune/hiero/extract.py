@@ -482,7 +482,7 @@ def extract_rules(
             more = True
             while more:
                 more = visit(WRITE, others, group, groups, source_count, no_ranks, records)
-                _spill(records[: at[USED]], first, bounds, files)
+                _spill(records[: at[USED]], first, part, files)
                 at[USED] = 0
                 if at[NEEDED] > len(records):
                     records = np.empty(2 * at[NEEDED], RECORD)
@@ -512,13 +512,27 @@ def extract_rules(
         )
 
 
+@njit(cache=True)
+def _by_part(records, part, first, end, out):
+    """Copy the records, those of each part together; end: (parts,) where they end. first: the number of
+    the first node of the group of target sides."""
+    for r in range(len(records)):
+        end[part[records[r]["source"]]] += 1
+    total = 0
+    for k in range(len(end)):
+        end[k], total = total, total + end[k]
+    for r in range(len(records)):
+        k = part[records[r]["source"]]
+        out[end[k]] = records[r]
+        out[end[k]]["target"] += first
+        end[k] += 1
+
+
 def _spill(
-    records: NDArray[np.void], first: int, bounds: NDArray[np.int64], files: Sequence[IO[bytes]]
+    records: NDArray[np.void], first: int, part: NDArray[np.int64], files: Sequence[IO[bytes]]
 ) -> None:
-    """Write records behind those of their parts. first: the number of the first node of the group."""
-    records["target"] += first
-    part = np.searchsorted(bounds, records["source"], side="right") - 1
-    order = np.argsort(part, kind="stable")
-    ends = np.cumsum(np.bincount(part, minlength=len(files)))
-    for piece, file in zip(np.split(records[order], ends[:-1]), files, strict=True):
+    """Write records behind those of their parts."""
+    end, out = np.zeros(len(files), np.int64), np.empty_like(records)
+    _by_part(records, part, first, end, out)
+    for piece, file in zip(np.split(out, end[:-1]), files, strict=True):
         file.write(piece.view(np.uint8).data)

@@ -80,13 +80,10 @@ def make_grammar(
 
     Best is the largest p(e|f), then lex(e|f), then the target side that was extracted first.
     """
-    counts: NDArray[np.int64] | None = None
-    if settings.good_turing:
-        with extract_rules(linked, settings, None, folder) as rules:
-            counts = np.sum([counts_of_counts(counted(part).times) for part in rules.parts()], axis=0)
     table = lexical_table(linked.source, linked.target, linked.links)
     with ExitStack() as stack:
         rules = stack.enter_context(extract_rules(linked, settings, known, folder))
+        counts = _counts_of_counts(linked, settings, rules if known is None else None, folder)
         arrays = {
             name: stack.enter_context(ArrayFile(folder / f"{name}.npy", dtype, columns))
             for name, dtype, columns in (
@@ -123,6 +120,18 @@ def make_grammar(
         folder, linked.source.vocab, linked.target.vocab, {"source_nodes": len(sizes), "rules": kept}
     )
     return {"extracted": rules.extracted, "distinct": distinct, "rules": kept}
+
+
+def _counts_of_counts(
+    linked: Linked, settings: HieroSettings, every: Extracted | None, folder: Path
+) -> NDArray[np.int64] | None:
+    """Those of all rules (None: which are not extracted yet), where counts are discounted."""
+    if not settings.good_turing:
+        return None
+    if every is None:
+        with extract_rules(linked, settings, None, folder) as every:
+            return _counts_of_counts(linked, settings, every, folder)
+    return np.sum([counts_of_counts(counted(part).times) for part in every.parts()], axis=0)
 
 
 def _scores(

@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -69,7 +70,8 @@ class Extracted:
 
     source, target: their sides; source_count, target_count: (S,), (T,) float64 their counts in all
     rules; target_rank: (T,) int64, smaller for target sides that were extracted earlier
-    bounds: source sides of part k are the nodes bounds[k] : bounds[k + 1]
+    sizes: (S,) int32 the records of each source side; files: those of the source sides from 2 ** (k - 1)
+    up to 2 ** k
     extracted: all rules of the corpus, with repetitions
     """
 
@@ -78,15 +80,43 @@ class Extracted:
     source_count: NDArray[np.float64]
     target_count: NDArray[np.float64]
     target_rank: NDArray[np.int64]
-    bounds: NDArray[np.int64]
+    sizes: NDArray[np.int32]
     extracted: int
-    files: Sequence[IO[bytes]]
+    files: Sequence[BinaryIO]
+    folder: Path
 
-    def parts(self) -> Iterator[NDArray[np.void]]:
-        """The records of each part, in the order of the corpus."""
-        for file in self.files:
-            file.seek(0)
-            yield np.frombuffer(file.read(), RECORD)
+    def parts(self) -> Iterator[tuple[int, int, NDArray[np.void]]]:
+        """All source sides, from one up to another one, with their records in the order of the corpus."""
+        for low, file in zip(POWERS.tolist(), self.files, strict=True):
+            sizes = self.sizes[low : 2 * low or 1].astype(np.int64)
+            part = (np.cumsum(sizes) - sizes) // PART
+            bounds = low + np.searchsorted(part, np.arange(part.max(initial=-1) + 2))
+            with ExitStack() as stack:
+                files = [file]
+                if len(bounds) > 2:
+                    files = [_scratch(stack, self.folder) for _ in bounds[1:]]
+                    for block in _records(file, BLOCK):
+                        _spill(block, 0, bounds[:-1], files)
+                for (begin, end), of_part in zip(pairwise(bounds.tolist()), files, strict=False):
+                    yield begin, end, next(_records(of_part, -1))
+
+
+POWERS = np.append(0, 1 << np.arange(31))
+
+
+def _scratch(stack: ExitStack, folder: Path) -> BinaryIO:
+    """A file without a name, which is gone however the process ends."""
+    return stack.enter_context(tempfile.TemporaryFile(dir=folder))
+
+
+def _records(file: BinaryIO, most: int) -> Iterator[NDArray[np.void]]:
+    """The records of a file, so many at a time (-1: all)."""
+    file.seek(0)
+    while True:
+        data = file.read(most * RECORD.itemsize if most > 0 else -1)
+        yield np.frombuffer(data, RECORD)
+        if most < 0 or not data:
+            return
 
 
 @leaf
@@ -307,17 +337,17 @@ def text_of(known: Encoded | None, symbols: int) -> Text:
     return Text(runs.trie, pairs.trie, int(known is not None))
 
 
-LIST, WRITE, COUNT = 0, 1, 2
+WRITE, COUNT = 0, 1
 
 SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
 """How far it is: the segment, the phrase, the rules of this phrase; rules before it; records."""
 
 
 class Work(NamedTuple):
-    """What `_visit` does. `task` LIST enters the source sides that the text may have and counts their
-    rules: `sizes` and, in fractions, `totals`. WRITE records these rules with their target sides,
-    where these are of a group (of how many). COUNT adds up the counts of the group's target sides in
-    all rules, and ranks them by when they came."""
+    """What `_visit` does. `task` WRITE records the rules that the text may have, where their target sides
+    are of a group (of how many), and counts them by source side: `sizes`, and of all groups in fractions
+    `totals`. COUNT adds up the counts of the group's target sides in all rules, and ranks them by when
+    they came."""
 
     task: int
     at: NDArray[np.int64]
@@ -335,37 +365,38 @@ class Work(NamedTuple):
 @leaf
 def _has_room(work, more, symbols, longest):
     """Whether there is room for what `more` rules can need."""
-    if work.task == LIST:
-        return work.source.size[0] + more * symbols <= len(work.source.parent)
-    if work.task == COUNT:
-        return True
-    nodes = work.target.size[0] + more * longest
-    return nodes <= len(work.target.parent) and work.at[USED] + more <= len(work.records)
+    return work.task == COUNT or (
+        work.source.size[0] + more * symbols <= len(work.sizes)
+        and work.target.size[0] + more * longest <= len(work.target.parent)
+        and work.at[USED] + more <= len(work.records)
+    )
 
 
 @leaf
 def _take_rules(work, p, phrases, rules, none, count, segment, runs, place, longest):
-    """Enter, record or count the rules of a phrase. none: a phrase for gaps that are not there."""
+    """Record or count the rules of a phrase. none: a phrase for gaps that are not there."""
     source, target, linked, linked_to = segment
     phrase = phrases[p]
     for r in range(len(rules)):
         a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
         b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
-        whole = work.groups == 1 or work.task == LIST
-        whole = whole or _is_of_group(phrase, a, b, target, work.group, work.groups)
+        whole = work.groups == 1 or _is_of_group(phrase, a, b, target, work.group, work.groups)
         if work.task == COUNT:
             number = work.at[EXTRACTED] + r
             node = _find_target(work.target.trie, phrase, a, b, target, work.rank, number, whole)
             if whole and node >= 0:
                 work.totals[node] += count
             continue
-        if not whole or (work.text.known and not _may_match(work.text, runs, phrase, a, b)):
+        if not (whole or work.group == 0):
+            continue
+        if work.text.known and not _may_match(work.text, runs, phrase, a, b):
             continue
         node = _extend_source(work.source, phrase, a, b, source)
-        if work.task == LIST:
-            work.sizes[node] += 1
+        if work.group == 0:
             work.totals[node] += count
+        if not whole:
             continue
+        work.sizes[node] += 1
         record = work.records[work.at[USED]]
         work.at[USED] += 1
         record.source, record.count = node, count
@@ -437,7 +468,7 @@ def extract_rules(
     linked: Linked, settings: HieroSettings, known: Encoded | None, folder: Path
 ) -> Iterator[Extracted]:
     """The rules of all segments that can match the known text (None: all rules). Their records wait in
-    `folder`, in files without names, which are gone however the process ends."""
+    `folder`."""
     source, target, links = linked.source, linked.target, linked.links
     sides_of_text = ((source.words, source.start), (target.words, target.start), links)
     corpus = tuple(tuple(frozen(array) for array in arrays) for arrays in sides_of_text)
@@ -452,45 +483,35 @@ def extract_rules(
     at = np.zeros(5, np.int64)
     sides = grown(None, 0)
     sizes, source_count = np.zeros(0, np.int32), np.zeros(0)
-    no_ranks, no_records = np.empty(0, np.int64), np.empty(0, RECORD)
 
     def visit(task: int, *state: Any) -> bool:
         _visit(corpus, limits, Work(task, at, text, sides, sizes, *state))
         return bool(at[SEGMENT] < len(source))
 
-    while True:
-        for array in (sizes, source_count):
-            array.resize(len(sides.parent), refcheck=False)
-        if not visit(LIST, sides, 0, 1, source_count, no_ranks, no_records):
-            break
-        sides = grown(sides, int(at[NEEDED]) * settings.max_symbols)
-    extracted, size = int(at[EXTRACTED]), int(sides.size[0])
-    part = (np.cumsum(sizes[:size], dtype=np.int64) - sizes[:size]) // PART
-    bounds = np.searchsorted(part, np.arange(part[-1] + 2))
-    groups = 1 + size // GROUP
+    groups = 1 + len(source.words) * (8 if known is None else 1) // GROUP
     with ExitStack() as stack:
-
-        def scratch() -> IO[bytes]:
-            return stack.enter_context(tempfile.TemporaryFile(dir=folder))
-
-        files = [scratch() for _ in bounds[1:]]
-        of_targets = [scratch() for _ in range(4)]
+        files = [_scratch(stack, folder) for _ in POWERS]
+        of_targets = [_scratch(stack, folder) for _ in range(4)]
         first = 0
         for group in range(groups):
             others, records = grown(None, 0), np.empty(BLOCK, RECORD)
             at[:] = 0
             more = True
             while more:
-                more = visit(WRITE, others, group, groups, source_count, no_ranks, records)
-                _spill(records[: at[USED]], first, part, files)
+                for array in (sizes, source_count):
+                    array.resize(len(sides.parent), refcheck=False)
+                no_rank = np.empty(0, np.int64)
+                more = visit(WRITE, others, group, groups, source_count, no_rank, records)
+                _spill(records[: at[USED]], first, POWERS, files)
                 at[USED] = 0
                 if at[NEEDED] > len(records):
                     records = np.empty(2 * at[NEEDED], RECORD)
                 others = grown(others, int(at[NEEDED]) * settings.max_span)
+                sides = grown(sides, int(at[NEEDED]) * settings.max_symbols)
             found = int(others.size[0])
             count, rank = np.zeros(found), np.full(found, -1)
             at[:] = 0
-            visit(COUNT, others, group, groups, count, rank, no_records)
+            visit(COUNT, others, group, groups, count, rank, np.empty(0, RECORD))
             others.parent[others.parent > 0] += first
             of_group: tuple[NDArray[Any], ...] = (others.parent, others.symbol, count, rank)
             for file, array in zip(of_targets, of_group, strict=True):
@@ -500,39 +521,41 @@ def extract_rules(
         parent, symbol, count, rank = (
             frozen(np.memmap(file, dtype, "r")) for file, dtype in zip(of_targets, types, strict=True)
         )
+        size = int(sides.size[0])
         yield Extracted(
             Nodes(frozen(sides.parent[:size]), frozen(sides.symbol[:size])),
             Nodes(parent, symbol),
             source_count,
             count,
             rank,
-            bounds,
-            extracted,
+            sizes[:size],
+            int(at[EXTRACTED]),
             files,
+            folder,
         )
 
 
 @njit(cache=True)
-def _by_part(records, part, first, end, out):
-    """Copy the records, those of each part together; end: (parts,) where they end. first: the number of
-    the first node of the group of target sides."""
+def _by_part(records, bounds, first, end, out):
+    """Copy the records, those of each part together; end: (parts,) where they end. bounds: the first
+    source side of each part; first: the number of the first node of the group of target sides."""
     for r in range(len(records)):
-        end[part[records[r]["source"]]] += 1
+        end[np.searchsorted(bounds, records[r]["source"], side="right") - 1] += 1
     total = 0
     for k in range(len(end)):
         end[k], total = total, total + end[k]
     for r in range(len(records)):
-        k = part[records[r]["source"]]
+        k = np.searchsorted(bounds, records[r]["source"], side="right") - 1
         out[end[k]] = records[r]
         out[end[k]]["target"] += first
         end[k] += 1
 
 
 def _spill(
-    records: NDArray[np.void], first: int, part: NDArray[np.int64], files: Sequence[IO[bytes]]
+    records: NDArray[np.void], first: int, bounds: NDArray[np.int64], files: Sequence[BinaryIO]
 ) -> None:
     """Write records behind those of their parts."""
     end, out = np.zeros(len(files), np.int64), np.empty_like(records)
-    _by_part(records, part, first, end, out)
+    _by_part(frozen(records), bounds, first, end, out)
     for piece, file in zip(np.split(out, end[:-1]), files, strict=True):
         file.write(piece.view(np.uint8).data)

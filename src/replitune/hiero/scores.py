@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,7 +94,7 @@ def make_grammar(
         arrays["target_start"].append(np.zeros(1, np.int64))
         sizes = np.zeros(len(rules.source.parent), np.int64)
         distinct = symbols = 0
-        for part, (low, high) in zip(rules.parts(), pairwise(rules.bounds.tolist()), strict=True):
+        for low, high, part in rules.parts():
             found = counted(part)
             scores = _scores(found, rules, counts, table, settings.max_span)
             rank = rules.target_rank[found.target]
@@ -131,7 +130,7 @@ def _counts_of_counts(
     if every is None:
         with extract_rules(linked, settings, None, folder) as every:
             return _counts_of_counts(linked, settings, every, folder)
-    return np.sum([counts_of_counts(counted(part).times) for part in every.parts()], axis=0)
+    return np.sum([counts_of_counts(counted(part).times) for _, _, part in every.parts()], axis=0)
 
 
 def _scores(

@@ -138,11 +138,12 @@
     const c = cell(), names = c.systems.map((one) => one.name), label = elided(names, 14), left = longest(names.map(label));
     const rows = names.flatMap((a) => names.map((b) => ({ a, b, test: a === b ? null : testOf(c, a, b, state.test) }))).filter((row) => row.test);
     if (names.length < 3 || !rows.length || c.neutral) return null;
-    const size = Math.max(Math.min((width - left - 6) / names.length, 50), 14), top = 0.9 * left + 6, roomy = size >= 46;
+    const right = 0.4 * left; // the last name leans over it
+    const size = Math.max(Math.min((width - left - right) / names.length, 50), 14), top = 0.9 * left + 6, roomy = size >= 46;
     const sign = ({ test: { won } }) => (won === 1 ? "▲" : won === -1 ? "▽" : "");
     const axis = { domain: names, label: null, tickFormat: label, tickSize: 0, padding: 0.04 };
     const node = plot({
-      width: left + 6 + size * names.length, height: size * names.length + top, marginLeft: left, marginTop: top, marginRight: 6, marginBottom: 0,
+      width: left + right + size * names.length, height: size * names.length + top, marginLeft: left, marginTop: top, marginRight: right, marginBottom: 0,
       x: { ...axis, axis: "top", tickRotate: -60 }, y: axis,
       marks: [
         Plot.cell(rows, { x: "a", y: "b", fill: ({ test: { won } }) => (won === 1 ? "var(--won)" : won === -1 ? "var(--lost)" : "var(--soft)"), title: (row) => `${row.b} against ${row.a}: p = ${said.p(row.test.adjusted)}`, tip }),

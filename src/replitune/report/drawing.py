@@ -212,7 +212,7 @@ def _fit_texts(canvas: Any) -> float:
 @cache
 def _family(folder: TemporaryDirectory[str]) -> str:
     """DejaVu Sans without ligatures and the letters of `UNKNOWN`: to embed it in a PDF takes a fifth of
-    the time. fontTools comes with matplotlib."""
+    the time."""
     from fontTools import subset
     from matplotlib.font_manager import FontProperties, findfont, fontManager
 

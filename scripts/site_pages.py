@@ -43,13 +43,16 @@ it; this one is of the default experiment (`make run`).
 """
 
 NO_SEARCH = """<script>
-if (location.protocol === "file:") for (const box of document.querySelectorAll(".md-search__input")) {
-  box.placeholder = "no search from files: python3 -m http.server -d build/site";
-  box.disabled = true;
+if (location.protocol === "file:") {
+  const note = document.createElement("p");
+  note.style.fontSize = ".65rem";
+  note.textContent = "There is no search in pages from files, but in those that are served: "
+    + "python3 -m http.server -d build/site";
+  document.querySelector("article").prepend(note);
 }
 </script>
 """
-"""Browsers start no worker for a page from a file, and the search is one."""
+"""Browsers start no worker for a page from a file, and the search is one: the theme hides it."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

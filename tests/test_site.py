@@ -77,4 +77,4 @@ def test_how_to_cite_is_found_first_and_the_start_page_shows_a_report(site: Path
     index = (site / "index.html").read_text("utf-8")
     assert 'src="figures/report.png"' in index.replace("src=figures/report.png", 'src="figures/report.png"')
     assert index.index("replitune compare") < index.index("figures/report.png") < index.index("try-it")
-    assert "no search from files" in index
+    assert "There is no search in pages from files" in index

@@ -60,15 +60,17 @@ def test_latex(table: Table):
 
 
 WORDS = ("short", "of several words " * 8, "w" * 30)
+PAIR = f"{'transformer_big_' * 4}1 over {'relative-positions-' * 3}2"
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(4, 5), (9, 30), (6, 200), (3, 0)])
+@pytest.mark.parametrize(("columns", "rows"), [(4, 5), (9, 30), (5, 6), (6, 200), (3, 0)])
 def test_latex_fits_a_page_of_two_columns(columns: int, rows: int, tmp_path: Path):
     """A column, both columns, or pages of their own; what all rows share is in the caption."""
     table = Table(
         columns=(
             Column("test set", "t", lambda r: "test_1", left=True),
             Column("what it says", "w", lambda r: WORDS[r % min(columns - 3, 2)], left=True),
+            *([Column("pair", "p", lambda r: PAIR + "x" * r, left=True)] if rows == 6 else []),
             *(Column(f"number {k}", f"n{k}", lambda r: -r / 7, score) for k in range(columns)),
         ),
         rows=[(r,) for r in range(rows)],

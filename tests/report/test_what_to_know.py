@@ -47,7 +47,7 @@ def test_segments_keep_to_the_budget_and_the_largest_differences_stay(budget: in
         Output("b", "run-001", ["x z"] * n, scores),
     ]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs)
-    text, ((_, shown, every),) = page_data([part], budget, {})
+    text, ((_, shown, every),) = page_data([part], budget, {}, {})
     assert every == n
     assert 0 < shown < n
     assert len(text) < budget + 500

@@ -16,7 +16,7 @@ from scipy import stats
 from replitune.corpus.testset import TestSet
 from replitune.metrics.base import MeanMetric
 from replitune.report.groups import by_length, by_ratio, group_scores
-from replitune.report.page_numbers import packed, segment_scores
+from replitune.report.page_numbers import _means, by_segment, packed, segment_differences
 from replitune.report.segment_browser import Output, Runs, Segments, page_data
 from replitune.report.why import explain
 from replitune.report.words import Moments, compare_words, half_width, words_of
@@ -113,22 +113,25 @@ def unpacked(text: str, width: int) -> list[int]:
     return [int.from_bytes(raw[i : i + width], "little") for i in range(0, len(raw), width)]
 
 
-def test_scores_of_all_systems_are_on_one_scale():
+def test_differences_of_all_pairs_are_on_one_scale():
     rng = np.random.default_rng(1)
     a = rng.normal(40, 20, 500)
     b = np.where(rng.random(500) < 0.5, a, rng.normal(45, 20, 500))
     a[0], b[1], a[2] = -200.0, 300.0, np.nan
     # what arithmetic makes of equal scores is equal
     c = np.nextafter(a, np.inf)
-    found = segment_scores({"a": a, "b": b, "c": c})
-    assert found["names"] == ["a", "b", "c"]
-    assert (found["low"], found["high"]) == (-200.0, 300.0)
-    codes = [np.array(unpacked(text, 3)) for text in found["scores"]]
-    most = 2**24 - 1
-    for values, own in zip((a, b, c), codes, strict=True):
-        assert (own == most).tolist() == np.isnan(values).tolist()
-        there = own < most
-        assert -200 + 500 * own[there] / (most - 1) == pytest.approx(values[there], abs=2e-5)
+    found, codes = segment_differences({"a": a, "b": b, "c": c})
+    assert (found["names"], found["most"]) == (["a", "b", "c"], 500.0)
+    deltas = [b - a, c - a, c - b]
+    told = by_segment([codes, codes])
+    for k, values in enumerate(deltas):
+        for metric in (0, 1):
+            at = 4 * (3 * metric + k)
+            own = np.array([unpacked(text[at : at + 4], 3)[0] for text in told])
+            assert (own == 2**24 - 1).tolist() == np.isnan(values).tolist()
+            there = np.isfinite(values)
+            assert -500 + 1000 * own[there] / (2**24 - 2) == pytest.approx(values[there], abs=4e-5)
+            assert (own == 2**23 - 1).tolist() == np.isclose(values, 0, atol=1e-9).tolist()
     there = np.isfinite(a)
     x, y = a[there], b[there]
     assert [counts for _, counts, _ in found["pairs"]] == [
@@ -144,8 +147,24 @@ def test_a_mean_of_a_fraction_is_equal_in_whatever_order_it_was_summed():
     one, other = sum(tenths) / 4, 1.0 / 4
     assert one != other
     ends = [0.0, 1.0]
-    found = segment_scores({"a": np.array([*ends, one]), "b": np.array([*ends, other])})
+    found, _ = segment_differences({"a": np.array([*ends, one]), "b": np.array([*ends, other])})
     assert [counts for _, counts, _ in found["pairs"]] == [[0, 3, 0]]
+
+
+def test_the_page_has_the_differences_of_groups_with_welchs_intervals():
+    rng = np.random.default_rng(5)
+    runs = {name: rng.normal(k, 1, (n, 6)) for k, (name, n) in enumerate((("a", 4), ("b", 7), ("c", 1)))}
+    found = _means({name: Moments.over_runs(values) for name, values in runs.items()}, 0.05)
+    code, most = 2 * found["most"] / (2**24 - 2), found["most"]
+    for text, (a, b) in zip(found["pairs"], [("a", "b"), ("a", "c"), ("b", "c")], strict=True):
+        codes = np.array(unpacked(text, 3)).reshape(3, 6)
+        delta = runs[b].mean(axis=0) - runs[a].mean(axis=0)
+        assert -most + code * codes[0] == pytest.approx(delta, abs=code)
+        if b == "c":
+            assert (codes[1:] == 2**24 - 1).all(), "one run has no interval"
+            continue
+        interval = stats.ttest_ind(runs[b], runs[a], equal_var=False).confidence_interval(0.95)
+        assert -most + code * codes[1:] == pytest.approx(np.array([interval.low, interval.high]), abs=code)
 
 
 def test_probabilities_are_packed_in_fewer_bytes():
@@ -189,7 +208,7 @@ def test_of_the_segments_that_differ_most_the_page_has_all_runs():
     runs = Runs(("run-001", "run-002", "run-003"), outputs_of(texts).every(), scores)
     outputs = [Output("a", "run-001", texts[0], np.zeros(n)), Output("b", "run-001", texts[0], scores[0])]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs, {"b": runs})
-    text, ((_, shown, _),) = page_data([part], 12_000, {})
+    text, ((_, shown, _),) = page_data([part], 12_000, {}, {"t1": ["abcd"] * n})
     (found,) = json.loads(text)
     assert len(text) < 12_500
     every = {int(i): row for i, row in found["details"].items()}
@@ -205,7 +224,7 @@ def test_derivations_are_in_the_page_where_a_system_tells_them():
         Output("b", "run-001", ["the man", ""], np.ones(2)),
     ]
     part = Segments("t1", "BLEU", True, 2, [["a man", "x"]], None, None, outputs)
-    text, _ = page_data([part], 10_000, {})
+    text, _ = page_data([part], 10_000, {}, {})
     (found,) = json.loads(text)
     assert found["details"] == {"0": [[None, told[0]], [None, None]], "1": [[None, []], [None, None]]}
 
@@ -217,9 +236,10 @@ def test_the_page_of_an_experiment_has_it_all(replitune: Callable[..., Ran], tmp
     numbers = json.loads(page.split('id="numbers">')[1].split("</script>")[0])
     why = numbers["why"]["t1"]
     assert set(why["groups"]) == {"document", "part", "length"}, "outputs are all as long"
-    assert set(why["scores"]) == {"bleu", "ter-norm"}
+    assert set(why["differences"]) == {"bleu", "ter-norm"}
     assert why["groups"]["part"]["sizes"] == [10, 14]
     part = why["groups"]["part"]["metrics"]["bleu"]
-    assert [part["names"], *map(len, (*part["means"], *part["halves"]))] == [["a", "b"], 2, 2, 2]
+    assert [part["names"], *map(len, part["means"])] == [["a", "b"], 2, 2]
+    assert len(unpacked(part["pairs"][0], 3)) == 3 * 2, "a difference and both ends of its interval"
     assert sum(why["groups"]["length"]["sizes"]) == SEGMENTS
     assert TestSet((references(),)).segments == SEGMENTS

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import replitune as library
-from replitune.report.page_numbers import numbers, segment_scores, short
+from replitune.report.page_numbers import differences_of, numbers, segment_differences, short
 from replitune.report.report import ComparisonReport
 from replitune.results.answer import Answer
 from replitune.results.decision import decide
@@ -127,7 +127,7 @@ def test_every_field_of_the_schema_is_told_where_people_look(report: ComparisonR
 
 
 def test_the_picture_is_drawn_from_the_answers(report: ComparisonReport):
-    cells = numbers(report.material)["cells"]
+    cells = numbers(report.material, differences_of(report.material))["cells"]
     assert len(cells) == len(report.results)
     for drawn, cell in zip(cells, report.results, strict=True):
         names = [system["name"] for system in drawn["systems"]]
@@ -146,7 +146,7 @@ def unpacked(text: str, low: float, high: float) -> np.ndarray:
 
 
 def test_the_page_is_given_places_of_runs_and_bins_of_segments(report: ComparisonReport):
-    found = numbers(report.material)
+    found = numbers(report.material, differences_of(report.material))
     for drawn, cell in zip(found["cells"], report.results, strict=True):
         sign = -1 if cell.metric == "ter" else 1
         for a, b, *_, (low, high, text), _ in drawn["pairs"]:
@@ -155,7 +155,7 @@ def test_the_page_is_given_places_of_runs_and_bins_of_segments(report: Compariso
             expected = [sign * (two["avg"] - x) for x in of_a] + [sign * (x - one["avg"]) for x in of_b]
             assert unpacked(text, low, high) == pytest.approx(expected, abs=1e-4 * (high - low))
     (why,) = report.material.why
-    scores = found["why"][why.testset]["scores"]
+    scores = found["why"][why.testset]["differences"]
     for metric, means in why.means.items():
         pairs = list(itertools.combinations(means, 2))
         for (a, b), (step, (lower, _, higher), bins) in zip(pairs, scores[metric]["pairs"], strict=True):
@@ -202,7 +202,7 @@ def test_segments_that_are_the_same_text_are_equal_by_ter():
     b = [x if i % 5 < 3 else y for i, (x, y) in enumerate(zip(a, b, strict=True))]
     found = library.compare([refs], {"a": [a], "b": [b]}, ["ter"], samples=19)
     (why,) = found.material.why
-    scores = segment_scores(why.means["ter"])
+    scores, _ = segment_differences(why.means["ter"])
     _, (lower, equal, higher), _ = scores["pairs"][0]
     same = sum(x == y for x, y in zip(a, b, strict=True))
     assert same >= 120

@@ -72,7 +72,7 @@ class Embedded(Backend):
         return self.chosen_settings(TRAINING if stage in ("train", "table") else TRANSLATING)
 
     def missing(self) -> list[ReplituneError]:
-        return extras.missing("phrase")
+        return [] if self.settings.training.alignment == "hmm" else extras.missing("phrase")
 
     @property
     @abstractmethod

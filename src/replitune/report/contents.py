@@ -98,8 +98,13 @@ def table_of(name: str, material: Material) -> Table | None:
 
 def figures(material: Material) -> dict[str, Figure]:
     """Every figure for which there are data, by the name of its files."""
+    from replitune.report.drawing import elided
+
+    names = elided(list(dict.fromkeys(name for cell in material.cells for name in cell.systems)))
+    numbered = [f"{short} is {name}" for name, short in names.items() if short.startswith("system ")]
+    key = f" In the figure {'; '.join(numbered)}." if numbered else ""
     return {
-        f"{about}.{kind}": figure
+        f"{about}.{kind}": replace(figure, names=names, caption=figure.caption + key)
         for kind in FIGURES.names
         for about, figure in FIGURES[kind](material).items()
     }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial, wraps
+from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import fill
 from typing import Any, Literal
 
@@ -34,7 +36,6 @@ STYLE: dict[str, Any] = {
     "lines.markersize": 4,
     "hatch.linewidth": 0.6,
     "pdf.fonttype": 42,
-    "font.family": "DejaVu Sans",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
@@ -49,9 +50,10 @@ COLUMN, PAGE = 3.3, 6.9
 ON_PAGES = 1.5
 """How much larger a figure is on a web page than on paper."""
 # dark to light, so that order survives greyscale; dashes and markers tell neighbours apart.
-# Of different lengths, so that no two of many look the same. No red beside green.
+# Of different lengths, so that no two of many look the same. No red beside green. Colours are those of
+# the page (report.css) and of the live page.
 STYLES: dict[str, tuple[Any, ...]] = {
-    "color": ("#1b4965", "#e07a1f", "#5fa8d3", "#a23b72", "#7f5539", "#8d99ae", "#f2c14e"),
+    "color": ("#1b4965", "#b3530a", "#3f88b5", "#a23b72", "#4d7c31", "#6f7a94", "#94740a"),
     "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),
     "ls": ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2, 2, 2))),
     "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
@@ -81,6 +83,8 @@ class Figure:
     """Axes beside each other with a common y axis; `draw` is given as many."""
     stacked: Literal["", "common", "own"] = ""
     """The panels stand above each other, with a common x axis or each with its own."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What is written for long names."""
 
     def save(self, path: str | Path) -> None:
         """Write it as SVG, PNG or PDF, by the end of the name."""
@@ -131,7 +135,7 @@ def add_legend(axes: Any, **options: Any) -> None:
     if not labels:
         return
     letters = int(15 * axes.figure.bbox.width / axes.figure.dpi)
-    labels = [fill(label, letters - 9) for label in labels]
+    labels = [fill(axes.figure.elided(label), letters - 9) for label in labels]
     columns = letters // (9 + max(len(line) for label in labels for line in label.split("\n")))
     options = {"ncols": min(max(columns, 1), len(labels)), "columnspacing": 1.2, **options}
     axes.legend(
@@ -149,20 +153,88 @@ LONGEST = 24
 """Letters of a line of a name beside an axis."""
 
 
-def _break_lines(canvas: Any) -> float:
-    """Break long names into lines, so that they leave room for the picture; returns the inches that rows
-    of several lines take."""
+def elided(names: Sequence[str]) -> dict[str, str]:
+    """Short forms of long names, as on the page (pictures.js): what all begin or end with alike goes
+    first, by whole words. A name in letters that the font lacks has its number."""
+    shown = [*names]
+    if max(map(len, names), default=0) > LONGEST:
+        front, back = _alike(names), _alike([name[::-1] for name in names])
+        cut = []
+        for name in names:
+            begin, end = "…" if front > 2 else name[:front], "…" if back > 2 else name[len(name) - back :]
+            cut.append(begin + name[front : max(len(name) - back, front + 1)] + end)
+        half = LONGEST // 2
+        fits = [name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}" for name in cut]
+        shown = fits if len({*fits}) == len({*names}) else cut
+    shown = [f"system {k}" if UNKNOWN.search(name) else name for k, name in enumerate(shown, start=1)]
+    return {name: short for name, short in zip(names, shown, strict=True) if short != name}
+
+
+UNKNOWN = re.compile("[^\u0000-\u024f\u0370-\u052f\u1e00-\u25ff]")
+"""Letters that DejaVu Sans lacks, or that are not written from left to right one beside the other."""
+
+
+def _alike(names: Sequence[str]) -> int:
+    """How many letters all begin with, that are whole words."""
+    columns = zip(*(name[:-1] for name in names), strict=False)
+    k = sum(1 for _ in takewhile(lambda letters: len({*letters}) == 1, columns)) if len(names) > 1 else 0
+    while k and any(name[k - 1].isalnum() and name[k].isalnum() for name in names):
+        k -= 1
+    return k
+
+
+def _with_names(names: Mapping[str, str], text: str) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, names[name])
+    return text
+
+
+def _fit_texts(canvas: Any) -> float:
+    """Write short names, and break long ones into lines, so that they leave room for the picture; returns
+    the inches that rows of several lines take."""
     from matplotlib.ticker import FuncFormatter
 
-    more = 0
+    more, width = 0, int(14 * canvas.get_figwidth())
+    for axes in canvas.axes:
+        for text in axes.texts:
+            text.set_text(canvas.elided(text.get_text()))
+        for loc in ("left", "center", "right"):
+            axes.set_title(canvas.elided(axes.get_title(loc=loc)), loc=loc, y=1.0)
     for axis in (axis for axes in canvas.axes for axis in (axes.xaxis, axes.yaxis)):
-        axis.set_label_text(fill(axis.get_label_text(), int(14 * canvas.get_figwidth())))
+        axis.set_label_text(fill(canvas.elided(axis.get_label_text()), width))
         if isinstance(axis.get_major_formatter(), FuncFormatter):  # labels that were given
-            names = [fill(label.get_text(), LONGEST) for label in axis.get_majorticklabels()]
-            if any("\n" in name for name in names):
-                axis.set_ticklabels(names)
-                more += (axis.axis_name == "y") * len(names) * max(name.count("\n") for name in names)
+            names = [fill(canvas.elided(label.get_text()), LONGEST) for label in axis.get_majorticklabels()]
+            axis.set_ticklabels(names)
+            more += (axis.axis_name == "y") * len(names) * max((n.count("\n") for n in names), default=0)
     return 0.11 * more
+
+
+@cache
+def _family(folder: TemporaryDirectory[str]) -> str:
+    """DejaVu Sans without ligatures and the letters of `UNKNOWN`: to embed it in a PDF takes a fifth of
+    the time."""
+    from fontTools import subset
+    from matplotlib.font_manager import FontProperties, findfont, fontManager
+
+    family = "DejaVu Sans Latin"
+    options = subset.Options(legacy_kern=True, glyph_names=True, name_IDs=["*"])
+    options.drop_tables += ["GSUB", "GPOS", "GDEF", "MATH", "FFTM"]
+    for weight in ("regular", "bold"):
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(unicodes=[*range(0x250), *range(0x370, 0x530), *range(0x1E00, 0x2600)])
+        path = Path(folder.name) / f"{weight}.ttf"
+        whole = findfont(FontProperties(family="DejaVu Sans", weight=weight))
+        with subset.load_font(whole, options) as font:
+            subsetter.subset(font)
+            for record in font["name"].names:
+                if record.nameID in (1, 16):
+                    record.string = family
+            font.save(path)
+        fontManager.addfont(path)
+    return family
+
+
+FONTS = TemporaryDirectory(prefix="replitune-")
 
 
 def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
@@ -172,18 +244,18 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
     from matplotlib.backend_bases import get_registered_canvas_class
     from matplotlib.figure import Figure as Canvas
 
-    # glyphs that the font lacks are drawn as boxes; the names stand in the tables
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}):
+    with matplotlib.rc_context({**STYLE, "font.family": _family(FONTS), "svg.hashsalt": name}):
         # without pyplot, which would choose how a notebook shows the figures of others
-        canvas = Canvas(layout="constrained", figsize=figure.size)
+        canvas: Any = Canvas(layout="constrained", figsize=figure.size)
+        canvas.elided = partial(_with_names, figure.names)
         if figure.stacked:
             panels = canvas.subplots(nrows=figure.panels, sharex=figure.stacked == "common", squeeze=False)
             figure.draw(panels[:, 0])
         else:
             figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
-        more = _break_lines(canvas)
+        more = _fit_texts(canvas)
         legends = [legend for axes in canvas.axes if (legend := axes.get_legend()) is not None]
         above = max((legend.get_window_extent().height for legend in legends), default=0.0)
         canvas.set_figheight(figure.size[1] + above / canvas.dpi + more)

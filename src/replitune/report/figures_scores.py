@@ -40,6 +40,8 @@ def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y:
             label = draw(panel, name, numbers.index(name), 0 if apart else place)
             if apart:
                 panel.set_title(label, loc="left")
+                panel.grid(visible=False, axis="x")
+                panel.xaxis.set_visible(panel is panels[-1])  # one scale for all
         panels[-1].set_xlabel(_axis(cell))
         panels[len(panels) // 2].set_ylabel(y)
         if not apart:

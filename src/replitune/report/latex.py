@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from replitune.results.numbers import MISSING
@@ -46,8 +47,8 @@ COLUMN, PAGE, HEIGHT = 219.0, 450.0, 560.0
 """Points of a two-column A4 page, as of ACL's style; of its height, what a caption leaves."""
 GAP = 3.0
 """Points on either side of a column."""
-LEAST = 40.0
-"""Points of a column whose texts are broken into lines."""
+LEAST = 60.0
+"""Points of columns whose texts are broken into lines, where smaller letters are still to be had."""
 WIDTHS = {**dict.fromkeys("ijlfrtI.,:;'!|()[]- ", 3.7), **dict.fromkeys("mwMW%+±−<>=@↑↓†", 8.2)}
 """Points of characters; of capitals 7.4, of others 5.4."""
 
@@ -70,22 +71,28 @@ def latex(table: Table) -> str:
         if " " in headings[c] and _points(headings[c], []) > widths[i]:
             headings[c] = headings[c].replace(" ", "\n")
         widths[i] = max(widths[i], *(_points(line, []) for line in headings[c].split("\n")))
-    size, room, broken = _layout(widths, [any(" " in row[c][0] for row in rows) for c in kept])
+    words = [max([0.0, *(_points(word, []) for row in rows for word in _parts(row[c][0]))]) for c in kept]
+    size, broken = _layout(
+        widths, [w if table.printed[c].left else inf for c, w in zip(kept, words, strict=True)]
+    )
     spec = ["l" if table.printed[c].left else "r" for c in kept]
-    if broken is not None:
-        spec[broken] = f">{{\\raggedright\\arraybackslash}}p{{{room:.0f}pt}}"
+    for i, room in broken.items():
+        spec[i] = f">{{\\raggedright\\arraybackslash}}p{{{room:.0f}pt}}"
     body = ""
     for r, row in enumerate(rows):
         if r and row[0][0] != rows[r - 1][0][0]:
             body += "\\midrule\n"
-        body += f"{' & '.join(_marked(*row[c]) for c in kept)} \\\\\n"
+        cells = [_marked(*row[c]) for c in kept]
+        for i in broken:
+            cells[i] = cells[i].replace("\\_", "\\_\\allowbreak{}")
+        body += f"{' & '.join(cells)} \\\\\n"
     head = f"\\toprule\n{' & '.join(_heading(headings[c]) for c in kept)} \\\\\n\\midrule\n"
     said = " ".join(f"{headings[c]}: {text}." for c, text in shared.items() if text != MISSING)
     caption = latex_text(" ".join(filter(None, (table.said, table.caption, said))))
     caption = f"\\caption{{{caption}}}" + (f"\\label{{tab:{table.name}}}" if table.name else "")
     columns = f"{{@{{}}{''.join(spec)}@{{}}}}"
     size_of = f"\\{size}\\setlength{{\\tabcolsep}}{{{GAP:g}pt}}"
-    needs = "% needs \\usepackage{booktabs}" + ("" if broken is None else " and \\usepackage{array}")
+    needs = "% needs \\usepackage{booktabs}" + (" and \\usepackage{array}" if broken else "")
     if 11 * SIZES[size] * len(rows) > HEIGHT:
         return (
             f"{needs} and \\usepackage{{longtable}}, which has pages of one column of its own\n"
@@ -94,7 +101,7 @@ def latex(table: Table) -> str:
             f"{{{size_of}\n\\begin{{longtable}}{columns}\n{caption} \\\\\n{head}\\endhead\n\\bottomrule\n"
             f"\\endfoot\n{body}\\end{{longtable}}}}\n\\afterlong\n"
         )
-    narrow = broken is None and sum(widths) * SIZES[size] + 2 * GAP * (len(kept) - 1) <= COLUMN
+    narrow = not broken and sum(widths) * SIZES[size] + 2 * GAP * (len(kept) - 1) <= COLUMN
     kind = "table" if narrow else "table*"
     return (
         f"{needs}\n\\begin{{{kind}}}[t]\n\\centering{size_of}\n\\begin{{tabular}}{columns}\n{head}{body}"
@@ -102,21 +109,26 @@ def latex(table: Table) -> str:
     )
 
 
-def _layout(widths: Sequence[float], words: Sequence[bool]) -> tuple[str, float, int | None]:
-    """A size of letters; the points of a column that is broken into lines, and its number."""
-    gaps = 2 * GAP * (len(widths) - 1)
+def _layout(widths: Sequence[float], words: Sequence[float]) -> tuple[str, dict[int, float]]:
+    """A size of letters; and the points of the columns that are broken into lines, none narrower than its
+    longest word."""
+    room = PAGE - 2 * GAP * (len(widths) - 1)
+    wordy = sorted((c for c, width in enumerate(widths) if words[c] < width), key=lambda c: -widths[c])
     for size, scale in SIZES.items():
-        if sum(widths) * scale + gaps <= PAGE:
-            return size, 0.0, None
-    wordy = [c for c, word in enumerate(words) if word]
-    if not wordy:
-        return "scriptsize", 0.0, None
-    widest = max(wordy, key=lambda c: widths[c])
-    others = sum(widths) - widths[widest]
-    for size, scale in SIZES.items():
-        if PAGE - gaps - scale * others >= LEAST:
-            return size, PAGE - gaps - scale * others, widest
-    return "scriptsize", LEAST, widest
+        for n in range(len(wordy) + 1):  # as few columns as will do, the widest
+            left = room - scale * sum(width for c, width in enumerate(widths) if c not in wordy[:n])
+            broken: dict[int, float] = {}
+            for c in sorted(wordy[:n], key=lambda c: -words[c]):
+                broken[c] = max(left / (n - len(broken)), 1.05 * scale * words[c])
+                left -= broken[c]
+            if left >= -0.01 and (size == "scriptsize" or min(broken.values(), default=LEAST) >= LEAST):
+                return size, broken
+    return "scriptsize", broken
+
+
+def _parts(text: str) -> list[str]:
+    """What is not broken: words, and what hyphens and underscores are between."""
+    return re.findall(r"[^\s_-]+[_-]?|[_-]", text)
 
 
 def _points(text: str, marks: Sequence[str]) -> float:

@@ -14,7 +14,7 @@ from replitune import __version__
 from replitune.report.drawing import Figure
 from replitune.report.material import Material
 from replitune.report.methods_paragraph import methods
-from replitune.report.page_numbers import numbers
+from replitune.report.page_numbers import by_segment, differences_of, numbers
 from replitune.report.segment_browser import embedded, page_data
 from replitune.report.specification import Table
 from replitune.report.tables_scores import anchor
@@ -121,9 +121,11 @@ def page(
     )
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in SCRIPT.findall(text))
     text = text.replace("<!--scripts-->", hashes, 1)
-    text = text.replace("<!--numbers-->", embedded(numbers(material)), 1)
+    differences = differences_of(material)
+    text = text.replace("<!--numbers-->", embedded(numbers(material, differences)), 1)
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
-    data, _ = page_data(segments, budget, links)
+    by_testset = {t: by_segment(codes for _, codes in own.values()) for t, own in differences.items()}
+    data, _ = page_data(segments, budget, links, by_testset)
     return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
 
 

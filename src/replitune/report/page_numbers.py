@@ -31,9 +31,15 @@ from replitune.significance.variances import RUNS, shares
 
 BINS = 20
 """Of a histogram on each side of 0, at most."""
+MISSING, EQUAL = 256**3 - 1, 256**3 // 2 - 1
+"""Codes of differences on segments: none, and 0."""
 
 
-def numbers(material: Material) -> dict[str, Any]:
+Differences = Mapping[str, Mapping[str, tuple[dict[str, Any], NDArray[np.int64]]]]
+"""By test set and metric, what `segment_differences` has."""
+
+
+def numbers(material: Material, differences: Differences) -> dict[str, Any]:
     people = by_people(material)
     planned = sum(own_plan(cell, test) is not None for cell in material.cells for test in _leading(cell))
     runs, sizes = stops(planned)
@@ -50,7 +56,7 @@ def numbers(material: Material) -> dict[str, Any]:
             for system, runs in material.histories.items()
         },
         "looks": _looks(material),
-        "why": {one.testset: _why(one, material.alpha) for one in material.why},
+        "why": {one.testset: _why(one, differences[one.testset], material.alpha) for one in material.why},
     }
 
 
@@ -244,7 +250,14 @@ def _looks(material: Material) -> dict[str, Any] | None:
     }
 
 
-def _why(one: Why, alpha: float) -> dict[str, Any]:
+def differences_of(material: Material) -> Differences:
+    return {
+        one.testset: {metric: segment_differences(means) for metric, means in one.means.items()}
+        for one in material.why
+    }
+
+
+def _why(one: Why, differences: Mapping[str, tuple[dict[str, Any], Any]], alpha: float) -> dict[str, Any]:
     kinds: dict[str, dict[str, Any]] = {}
     for metric, group in one.groups:
         kind = kinds.setdefault(group.kind, {"names": group.names, "sizes": group.sizes, "metrics": {}})
@@ -253,7 +266,7 @@ def _why(one: Why, alpha: float) -> dict[str, Any]:
         )
     words = one.words
     return {
-        "scores": {metric: segment_scores(means) for metric, means in one.means.items()},
+        "differences": {metric: pairs for metric, (pairs, _) in differences.items()},
         "groups": kinds,
         "words": None
         if words is None
@@ -269,35 +282,34 @@ def _why(one: Why, alpha: float) -> dict[str, Any]:
     }
 
 
-def segment_scores(means: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """The scores of a metric, of all systems on one scale: what is equal of two systems is equal in
-    the page. `pairs`, of each: width of a bin of the differences; segments on which the second scores
-    lower, as high, higher; and those in each bin, of which 0 is the middle edge and what is equal is in
-    none."""
-    known = [values[np.isfinite(values)] for values in means.values()]
-    low = min((float(values.min()) for values in known if len(values)), default=0.0)
-    high = max((float(values.max()) for values in known if len(values)), default=0.0)
-    codes = {name: _codes(values, low, high) for name, values in means.items()}
-    one = (high - low) / (256**3 - 2)
+def segment_differences(
+    means: Mapping[str, NDArray[np.float64]],
+) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """Of each pair of systems by one metric the histogram of the differences on segments, and (pairs, N)
+    the differences as codes (`packed`) from -`most` to `most`. `pairs`: width of a bin; segments on which
+    the second scores lower, as high, higher; and those in each bin, of which 0 is the middle edge and
+    what is equal is in none."""
+    known = np.concatenate([values[np.isfinite(values)] for values in means.values()])
+    most = float(np.ptp(known)) if len(known) else 0.0
+    codes = np.array([_codes(means[b] - means[a], -most, most) for a, b in pairs_of(means)])
     pairs = []
-    for a, b in pairs_of(codes):
-        delta = (codes[b] - codes[a])[np.isfinite(means[a]) & np.isfinite(means[b])]
-        most = float(np.abs(delta).max(initial=0)) * one
-        step = _step(most / BINS)
-        number = (np.abs(delta) * one // step).astype(np.int64)
+    for own in codes:
+        delta = own[own != MISSING] - EQUAL
+        size = np.abs(delta) * (most / EQUAL)
+        step = _step(float(size.max(initial=0)) / BINS)
+        number = (size // step).astype(np.int64)
         half = int(number.max(initial=0)) + 1
         bins = np.bincount(
             (half + np.where(delta > 0, number, -number - 1))[delta != 0], minlength=2 * half
         )
         counts = [int((np.sign(delta) == sign).sum()) for sign in (-1, 0, 1)]
         pairs.append([step, counts, bins.tolist()])
-    return {
-        "names": list(codes),
-        "low": low,
-        "high": high,
-        "scores": [_base64(own, 3) for own in codes.values()],
-        "pairs": pairs,
-    }
+    return {"names": list(means), "most": most, "pairs": pairs}, codes
+
+
+def by_segment(codes: Iterable[NDArray[np.int64]]) -> list[str]:
+    """Of each segment the differences by all metrics, of all pairs: four letters each."""
+    return [_base64(row, 3) for row in np.concatenate([*codes]).T]
 
 
 def _step(least: float) -> float:
@@ -309,28 +321,36 @@ def _step(least: float) -> float:
 
 
 def _means(by_name: Mapping[str, Moments], alpha: float) -> dict[str, Any]:
-    """Means over runs, and of each pair half the width of the interval of the difference."""
-    halves = (half_width(by_name[a], by_name[b], alpha) for a, b in pairs_of(by_name))
+    """Means over runs, and of each pair the differences and both ends of their intervals, packed."""
+    every = {pair: _differences(by_name, *pair, alpha) for pair in pairs_of(by_name)}
+    most = max((float(np.nanmax(np.abs(own), initial=0)) for own in every.values()), default=0.0)
     return {
         "names": list(by_name),
         "means": [rounded(moments.mean) for moments in by_name.values()],
-        "halves": [None if half is None else rounded(half) for half in halves],
+        "most": most,
+        "pairs": [packed(own, -most, most) for own in every.values()],
     }
+
+
+def _differences(by_name: Mapping[str, Moments], a: str, b: str, alpha: float) -> NDArray[np.float64]:
+    """(3, ...) B - A, and the ends of the interval over runs; NaN where a system has one."""
+    delta, half = by_name[b].mean - by_name[a].mean, half_width(by_name[a], by_name[b], alpha)
+    half = np.full_like(delta, np.nan) if half is None else half
+    return np.array([delta, delta - half, delta + half])
 
 
 def _grams(words: Words, a: str, b: str, alpha: float) -> list[list[list[Any]]]:
     """What the runs of B have right more often than those of A, and less often: n-gram, how often
-    the references have it, means of A and of B, half the width of the interval."""
-    half = half_width(words.right[a], words.right[b], alpha)
+    the references have it, means of A and of B, the difference and its interval."""
+    every = _differences(words.right, a, b, alpha)
     return [
         [
             [
                 words.grams[i],
                 words.expected[i],
-                *(short(float(words.right[name].mean[i])) for name in (a, b)),
-                None if half is None else short(float(half[i])),
+                *rounded([*(words.right[name].mean[i] for name in (a, b)), *every[:, i]]),
             ]
             for i in side
         ]
-        for side in words.most_changed(a, b, half)
+        for side in words.most_changed(a, b, half_width(words.right[a], words.right[b], alpha))
     ]

@@ -139,19 +139,23 @@ FOR_RUNS = 0.3
 
 
 def page_data(
-    segments: Sequence[Segments], budget: int, links: Mapping[str, str]
+    segments: Sequence[Segments],
+    budget: int,
+    links: Mapping[str, str],
+    differences: Mapping[str, Sequence[str]],
 ) -> tuple[str, list[tuple[str, int, int]]]:
     """JSON for the page, and (test set, shown, all) of each test set.
 
     `budget` is in bytes of UTF-8, shared by the test sets; of a test set that does not fit, the
     segments on which systems differ most are kept, and the details are of those, too.
-    `links` has the file with all segments.
+    `links` has the file with all segments; `differences`, by test set, those of each segment.
     """
     data: list[dict[str, Any]] = []
     shown: list[tuple[str, int, int]] = []
     for rank, part in enumerate(segments):
         share = budget // (len(segments) - rank)
-        rows = [_row(part, i) for i in range(part.count)]
+        told = differences.get(part.testset) or [""] * part.count
+        rows = [_row(part, i, told[i]) for i in range(part.count)]
         sizes = np.array([_bytes(row) for row in rows])
         scores = np.array([output.scores for output in part.outputs])
         spread = np.ptp(scores, axis=0) if len(scores) else np.zeros(part.count)
@@ -209,8 +213,8 @@ def _bytes(row: Any) -> int:
     return len(embedded(row).encode("utf-8")) + 1
 
 
-def _row(part: Segments, i: int) -> list[Any]:
-    """[number, document, source, references, outputs, scores]"""
+def _row(part: Segments, i: int, differences: str) -> list[Any]:
+    """[number, document, source, references, outputs, scores, differences]"""
     return [
         i,
         part.documents[i] if part.documents else None,
@@ -218,6 +222,7 @@ def _row(part: Segments, i: int) -> list[Any]:
         [stream[i] for stream in part.references],
         [output.lines[i] for output in part.outputs],
         [round(float(output.scores[i]), part.decimals) for output in part.outputs],
+        differences,
     ]
 
 

@@ -208,10 +208,10 @@ class CrossedPair(Difference):
             len(members) == 2 for side in self.sides for members in side.strata
         ):
             of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
-            text = f"two replicas{of}: level approximate (.05 can be .06 to .07)"
+            text = f"two replicas{of}: p is approximate (.05 can be .06 to .07)"
             notes.append(Note("two-replicas", text))
         if G_eff < FEW_DOCUMENTS:
-            what = "no p" if G_eff < SMALLEST_DOCUMENTS else "level approximate"
+            what = "no p" if G_eff < SMALLEST_DOCUMENTS else "p is approximate"
             text = f"only {G_eff:.1f} effective documents: {what}"
             notes.append(Note("few-documents", text))
         notes.append(contributing_note(*self.contributing, unit))

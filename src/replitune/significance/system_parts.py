@@ -265,8 +265,9 @@ def contributing_note(few: float, enough: bool, unit: str) -> Note | None:
     """What a reader must know of `few_contributing`."""
     if few >= FEW_CONTRIBUTING:
         return None
-    what = "level approximate" if enough else "no p"
-    return Note("few-contributing", f"about {few:.0f} {unit}s make the difference: {what}")
+    what = "p is approximate" if enough else "no p"
+    text = f"most of the difference comes from a few {unit}s, as if there were {few:.0f} of them: {what}"
+    return Note("few-contributing", text)
 
 
 def contributing_df(d: NDArray[np.float64], nu: NDArray[np.float64] | float) -> NDArray[np.float64]:

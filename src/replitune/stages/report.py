@@ -23,7 +23,7 @@ class Report(Stage):
 
     NAME = "report"
     LOG = "report/report"
-    VERSION = 13
+    VERSION = 14
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
     """The replicas of each."""

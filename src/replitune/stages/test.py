@@ -72,7 +72,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 11
+    VERSION = 12
     tests: dict[str, Any]
     design: str
     """What replicas are."""

@@ -40,20 +40,27 @@ KNOWN = 20
 RECENT = 6
 """Jobs of a stage, the last ones, by which the next are judged: the first wait for compiled code."""
 USUAL = {
-    "kernels": 6.0,
-    "train": 20.0,
-    "table": 1.5,
+    "kernels": 4.0,
+    "train": 4.7,
     "train_replica": 60.0,
-    "tune": 5.0,
-    "corpus": 0.5,
-    "look": 1.3,
-    "manifest": 0.7,
+    "tune": 1.6,
+    "decode": 0.5,
+    "score": 0.5,
+    "test": 0.8,
+    "replication": 1.3,
     "calibrate": 20.0,
-    "report": 8.0,
+    "manifest": 0.4,
+    "corpus": 0.2,
+    "derive": 0.6,
+    "ask": 0.3,
 }
-"""Seconds of a job before there is one to go by; of other stages 3."""
-BETWEEN = 0.6
-"""Seconds that Snakemake takes for a job."""
+"""CPU seconds of a job before there is one to go by; of other stages 1."""
+COLD, REPORT = 30.0, (2.5, 1.0)
+"""The same where there are no compiled kernels yet; of the report, and more for each test of it."""
+BETWEEN = 0.3
+"""Seconds that Snakemake takes for a job, where the machine is free."""
+SHRINK = 1.0, 4.0
+"""Seconds by which ratios of CPU to time, and of time to what was reckoned, are drawn towards 1."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,7 @@ class Progress:
         self._read: dict[str, int] = {}
         self._judged: tuple[str, int] | None = None
         self._result: Result | None = None
+        self._planned_at = self.began
         self.files.look()
         self._seconds = self._earlier()
 
@@ -132,7 +140,8 @@ class Progress:
     def _read_run(self) -> None:
         path = self.experiment.folder / NAME
         try:
-            if path.stat().st_mtime_ns >= self.began:
+            self._planned_at = path.stat().st_mtime_ns
+            if self._planned_at >= self.began:
                 self.run = read_run(self.experiment.folder)
         except OSError:
             return
@@ -199,31 +208,47 @@ class Progress:
         return sum(job.cpu_seconds for job in self.finished)
 
     def left(self) -> float | None:
-        """Estimated seconds left: by the last jobs of each stage, and where there are none by what is
-        usual, as fast as this machine does the others, and by how long those at work have taken."""
+        """Estimated seconds left. A job takes as long as the last ones of its stage, and where there are
+        none, its usual CPU seconds times what jobs took for one so far. All that is then multiplied by
+        how long the run has taken beside what this way of reckoning gives for the jobs that are done."""
         if self.run is None:
             return None
-        done = Counter(stage_of(job.name) for job in self.finished)
-        recent = {stage: seconds[-RECENT:] for stage, seconds in self._seconds.items() if seconds}
-        timed = {stage: seconds for stage, seconds in recent.items() if stage != "kernels"}
-        usual = sum(USUAL.get(stage, 3.0) * len(seconds) for stage, seconds in timed.items())
-        slower = (60.0 + sum(map(sum, timed.values()))) / (60.0 + usual)
-        now, work, longest = time.monotonic(), 0.0, 0.0
+        parallel, now, (few, some) = self.run.parallel, time.monotonic(), SHRINK
+        done: defaultdict[str, list[Finished]] = defaultdict(list)
+        for job in self.finished:
+            done[stage_of(job.name)].append(job)
+        seconds = {stage: sum(job.seconds for job in jobs) for stage, jobs in done.items()}
+        busy = sum(
+            s * (min(2, parallel) if stage == "kernels" else 1)
+            for stage, s in seconds.items()
+            if stage != "ask"  # which waits for a server
+        )
+        cpu = sum(job.cpu_seconds for stage, jobs in done.items() if stage != "ask" for job in jobs)
+        slower = max((busy + few) / (cpu + few), 0.7)
+        between, left = BETWEEN * slower, 0.0
         for stage, planned in Counter(map(stage_of, self.run.planned)).items():
-            if planned <= done[stage]:
-                continue
+            waiting = planned - len(done[stage])
             at_work = [now - began for name, began in self.running.items() if stage_of(name) == stage]
-            guess = USUAL.get(stage, 3.0) * (1.0 if stage == "kernels" else slower)
-            each = (
-                median(recent[stage])
-                if stage in recent
-                else max(guess, *(1.5 * t for t in (0.0, *at_work)))
-            )
+            if waiting <= 0:
+                continue
+            recent = self._seconds[stage][-RECENT:]
+            guess = slower * self._usual(stage, max(at_work, default=0.0) / slower)
+            each = median(recent) if recent else max(guess, *(1.5 * t for t in (0.0, *at_work)))
             rest = sum(max(each - t, each / 4, (t - each) / 4) for t in at_work)
-            rest += max(planned - done[stage] - len(at_work), 0) * (each + BETWEEN)
-            work += rest
-            longest += min(each, rest)  # stages wait for each other
-        return max(work / self.run.parallel, longest)
+            rest += max(waiting - len(at_work), 0) * (each + between * parallel)
+            left += max(rest / min(parallel, waiting), min(each, rest))  # stages wait for each other
+        so_far = [now - began for began in self.running.values()]
+        reckoned = sum(so_far) / max(len(so_far), 1) + len(self.finished) * between
+        reckoned += sum(s / min(parallel, len(done[stage])) for stage, s in seconds.items())
+        left += between * (left > 0)
+        return left * ((time.time_ns() - self._planned_at) / 1e9 + some) / (reckoned + some)
+
+    def _usual(self, stage: str, seconds: float) -> float:
+        """CPU seconds of a job of a stage, one of which has had so many."""
+        if stage == "report":
+            return REPORT[0] + REPORT[1] * len(self.names["test"])
+        usual = USUAL.get(stage, 1.0)
+        return COLD if stage == "kernels" and seconds > usual else usual
 
     def tested(self) -> Result | None:
         """Tests of the first suite or test set by the first metric that are done and will not be

@@ -47,7 +47,7 @@
     const c = cell(), pair = pairOf(c, state.a, state.b);
     const rows = (pair?.doubt ?? []).map(([source, share, text]) => {
       const about = c.systems[source]?.name;
-      return { what: about ? `runs of ${about}` : source, share, text, fill: !about && source !== "runs" ? "var(--c7)" : about === state.b ? "var(--c2)" : "var(--c1)" };
+      return { what: about ? `runs of ${about}` : source, share, text, fill: !about && source !== "runs" ? "var(--slate)" : about === state.b ? "var(--c2)" : "var(--c1)" };
     }).filter((row) => row.share > 0);
     if (!rows.length) return null;
     let from = 0;

@@ -6,6 +6,11 @@
   const INK = { blue: "var(--good)", amber: "var(--amber)", grey: "var(--quiet)" };
   const ink = (row) => (row.told && row.told.surely && row.told.tone === "blue" ? (row.x >= 0 ? "var(--good)" : "var(--bad)") : INK[row.told?.tone ?? "grey"]);
   const glyph = (row) => (row.told?.surely ? "triangle" : "circle");
+  // a text with the short forms of two names, at the start of which one of them stands
+  const short = (text, names, label) => {
+    const name = names.filter((one) => text.startsWith(`${one} `)).sort((x, y) => y.length - x.length)[0];
+    return name === undefined ? text : label(name) + text.slice(name.length);
+  };
   // what is told of B against A, better to the right
   const toldOf = (c, a, b) => {
     const pair = pairOf(c, a, b);
@@ -55,10 +60,11 @@
     }
     if (!rows.length) return null;
     const low = Math.min(-0.25, ...rows.map((row) => row.low)), high = Math.max(0.25, ...rows.map((row) => row.high));
-    const wide = width > 620, [nameA, nameB] = [state.a, state.b].map(elided([state.a, state.b], wide ? 24 : 16));
+    const wide = width > 620, shorter = elided([state.a, state.b], wide ? 24 : 16), [nameA, nameB] = [state.a, state.b].map(shorter);
+    for (const row of rows) row.text = short(row.told.text, [state.a, state.b], shorter);
     const label = elided(rows.map((row) => row.y), wide ? 18 : 14);
-    const texts = Math.max(...rows.map((row) => row.told.text.length)), right = wide ? Math.min(6.7 * texts + 14, width * 0.42) : 6;
-    const lines = (row) => (wide && 6.7 * row.told.text.length > right ? row.told.text.replace(" (", "\n(") : row.told.text);
+    const texts = Math.max(...rows.map((row) => row.text.length)), right = wide ? Math.min(6.7 * texts + 14, width * 0.42) : 6;
+    const lines = (row) => (wide && 6.7 * row.text.length > right ? row.text.replace(" (", "\n(") : row.text);
     const ticks = rows.flatMap((row) => Plot.ticks(low * row.scale, high * row.scale, wide ? 6 : 4).map((x) => ({ y: row.y, x: x / row.scale, text: said.tick(Math.abs(x)) })));
     const dots = rows.flatMap((row) => row.runs.map((run) => ({ ...run, y: row.y, x: run.x / row.scale })));
     const node = plot({
@@ -74,7 +80,7 @@
         Plot.text(ticks, { fy: "y", x: "x", y: -1.02, text: "text", fill: "var(--quiet)", fontSize: 11, stroke: "var(--paper)", strokeWidth: 4 }),
         wide
           ? Plot.text(rows, { fy: "y", frameAnchor: "left", dx: -8, textAnchor: "end", text: (row) => label(row.y), fontWeight: 700, fontSize: 13 })
-          : Plot.text(rows, { fy: "y", frameAnchor: "top-left", dy: -8, textAnchor: "start", text: (row) => `${label(row.y)}: ${row.told.text}`, fontSize: 12 }),
+          : Plot.text(rows, { fy: "y", frameAnchor: "top-left", dy: -8, textAnchor: "start", text: (row) => `${label(row.y)}: ${row.text}`, fontSize: 12 }),
         ...(wide ? [Plot.text(rows, { fy: "y", frameAnchor: "right", dx: 10, textAnchor: "start", text: lines })] : []),
         Plot.text([{ x: 0 }], { fy: () => rows[0].y, x: "x", text: () => `← ${nameA} better`, frameAnchor: "top", dy: wide ? -16 : -22, dx: -8, textAnchor: "end", fill: "var(--c1)" }),
         Plot.text([{ x: 0 }], { fy: () => rows[0].y, x: "x", text: () => `${nameB} better →`, frameAnchor: "top", dy: wide ? -16 : -22, dx: 8, textAnchor: "start", fill: "var(--c2)" }),
@@ -102,7 +108,7 @@
     });
     const dots = rows.flatMap((row) => row.x === null ? [] : dotsOf(c, row, row.told?.dots[1] ?? c.own, { y: row.y, fill: row.y === state.a ? colour(0) : row.y === state.b ? colour(1) : "var(--quiet)" }));
     const wide = width > 620, names = rows.map((row) => row.y), label = elided(names, wide ? 26 : 14), left = longest(names.map(label));
-    const words = (row) => (row.y === anchor ? `${said.score(row.avg, d)} ${c.name}` : !row.told ? "not tested" : wide ? row.told.text : row.told.text.replace(/^.* by /, row.x < 0 ? "−" : "+").replace(/ \(.*/, ""));
+    const words = (row) => (row.y === anchor ? `${said.score(row.avg, d)} ${c.name}` : !row.told ? "not tested" : wide ? short(row.told.text, [anchor, row.name], label) : row.told.text.replace(/^.* by /, row.x < 0 ? "−" : "+").replace(/ \(.*/, ""));
     const right = wide ? Math.min(6.6 * Math.max(...rows.map((row) => words(row).length)) + 12, width * 0.44) : 64;
     const best = anchor === systems[0].name;
     const node = plot({
@@ -132,11 +138,12 @@
     const c = cell(), names = c.systems.map((one) => one.name), label = elided(names, 14), left = longest(names.map(label));
     const rows = names.flatMap((a) => names.map((b) => ({ a, b, test: a === b ? null : testOf(c, a, b, state.test) }))).filter((row) => row.test);
     if (names.length < 3 || !rows.length || c.neutral) return null;
-    const size = Math.max(Math.min((width - left - 6) / names.length, 50), 14), top = 0.9 * left + 6, roomy = size >= 46;
+    const right = 0.4 * left; // the last name leans over it
+    const size = Math.max(Math.min((width - left - right) / names.length, 50), 14), top = 0.9 * left + 6, roomy = size >= 46;
     const sign = ({ test: { won } }) => (won === 1 ? "▲" : won === -1 ? "▽" : "");
     const axis = { domain: names, label: null, tickFormat: label, tickSize: 0, padding: 0.04 };
     const node = plot({
-      width: left + 6 + size * names.length, height: size * names.length + top, marginLeft: left, marginTop: top, marginRight: 6, marginBottom: 0,
+      width: left + right + size * names.length, height: size * names.length + top, marginLeft: left, marginTop: top, marginRight: right, marginBottom: 0,
       x: { ...axis, axis: "top", tickRotate: -60 }, y: axis,
       marks: [
         Plot.cell(rows, { x: "a", y: "b", fill: ({ test: { won } }) => (won === 1 ? "var(--won)" : won === -1 ? "var(--lost)" : "var(--soft)"), title: (row) => `${row.b} against ${row.a}: p = ${said.p(row.test.adjusted)}`, tip }),

@@ -154,7 +154,7 @@ const pictures = (() => {
     const shown = new Set(fits).size === new Set(names).size ? fits : cut;
     return (name) => shown[names.indexOf(name)];
   };
-  const longest = (texts) => 14 + 6.6 * Math.max(...texts.map((text) => text.length));
+  const longest = (texts) => 14 + 7.4 * Math.max(...texts.map((text) => text.length));
   const tip = { fill: "var(--paper)", stroke: "var(--line)" };
 
   return { add, show, plot, STYLE, clickable, colour, elided, longest, tip, COLOURS, SYMBOLS, data, said, set };

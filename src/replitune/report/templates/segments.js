@@ -138,16 +138,8 @@
     }
     return { text: outputs[place], score: scores[place], run: set.systems[place][1], instead: run && run !== set.systems[place][1] };
   };
-  // by how much B is ahead on a segment: over all runs by the metric of the page, or else of what is shown
-  const gains = (set) => {
-    const deltas = why.differences(), higher = page.cell().higher;
-    const [a, b] = places(set), shownRuns = runBoxes.a.value || runBoxes.b.value;
-    return (row) => {
-      const delta = deltas && !shownRuns ? deltas[row[0]] : output(set, row, b, "b").score - output(set, row, a, "a").score;
-      const up = deltas && !shownRuns ? higher : set.higher;
-      return up ? delta : -delta;
-    };
-  };
+  // by how much B is ahead on a segment, over all runs
+  const gain = (row) => (why.measured().higher ? 1 : -1) * (why.difference(row) ?? 0);
 
   const allRuns = (set, row, places) => {
     const every = set.details[row[0]];
@@ -176,13 +168,11 @@
   const segment = (set, row) => {
     const [index, doc, source, references] = row;
     const [a, b] = places(set), A = output(set, row, a, "a"), B = output(set, row, b, "b");
-    const delta = B.score - A.score;
     const card = make("article", "segment");
     const where = doc === null ? `segment ${index}` : `segment ${index}, ${doc}`;
-    const sums = `${set.metric} ${A.score.toFixed(set.decimals)} → ${B.score.toFixed(set.decimals)} (${said.signed(delta, set.decimals)})`;
-    const heads = [make("span", "", where), make("span", "", sums)];
-    const deltas = why.differences();
-    if (deltas && set.replicas.some(Boolean) && !Number.isNaN(deltas[index])) heads.push(make("span", "all", `all runs, ${page.cell().name}: ${said.signed(deltas[index], page.cell().decimals)}`));
+    const heads = [make("span", "", where), make("span", "", `${set.metric} ${A.score.toFixed(set.decimals)} → ${B.score.toFixed(set.decimals)}`)];
+    const c = why.measured(), delta = c && why.difference(row);
+    if (delta !== null) heads.push(make("span", "all", `${set.replicas.some(Boolean) ? "all runs, " : ""}${c.name}: ${said.signed(delta, c.decimals)}`));
     card.append(make("header", "", ...heads));
     const part = (label, paragraph) => make("div", "", make("span", "label", label), paragraph);
     const grid = make("div", "pair");
@@ -212,10 +202,13 @@
     const wanted = find.value.toLowerCase();
     const low = Number(shortest.value || 0), high = Number(longest.value || Infinity);
     const [a, b] = places(set);
-    const deltas = why.differences();
+    const c = why.measured();
     const rows = set.rows.filter((row) => {
       if (documents.value && row[1] !== documents.value) return false;
-      if (state.range && deltas && !(deltas[row[0]] >= state.range[0] && deltas[row[0]] <= state.range[1])) return false;
+      if (state.range && c) {
+        const delta = why.difference(row);
+        if (delta === null || delta < state.range[0] || delta > state.range[1]) return false;
+      }
       if (low > 0 || high < Infinity) {
         const length = words(row[3][0]).length;
         if (length < low || length > high) return false;
@@ -225,8 +218,8 @@
       return texts.some((text) => text.toLowerCase().includes(wanted));
     });
     const how = sorting.value;
-    if (how !== "order") {
-      const gain = gains(set), by = new Map(rows.map((row) => [row, gain(row)]));
+    if (how !== "order" && c) {
+      const by = new Map(rows.map((row) => [row, gain(row)]));
       const key = { gain: (row) => -by.get(row), loss: (row) => by.get(row), change: (row) => -Math.abs(by.get(row)) }[how];
       rows.sort((x, y) => key(x) - key(y));
     }

@@ -84,7 +84,7 @@ const page = (() => {
     return Float64Array.from({ length: bytes.length / width }, (_, i) => {
       let code = 0;
       for (let k = width - 1; k >= 0; k--) code = 256 * code + bytes.charCodeAt(width * i + k);
-      return code === missing ? NaN : low + ((high - low) * code) / (missing - 1);
+      return code === missing ? NaN : (low * (missing - 1 - code) + high * code) / (missing - 1);
     });
   };
   const system = (c, name) => c.systems[c.place.get(name)];

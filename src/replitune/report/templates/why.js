@@ -10,30 +10,36 @@ const why = (() => {
     const pair = block && page.pairIn(block.names, state.a, state.b);
     return pair && { ...pair, a: list[block.names.indexOf(state.a)], b: list[block.names.indexOf(state.b)] };
   };
-  // B - A on each segment, by the metric of the page
-  const scores = new Map();
-  const differences = () => {
-    const found = data.why[state.testset]?.scores[state.metric], pair = found && ofPair(found, found.scores);
-    if (!pair) return null;
-    const [a, b] = [pair.a, pair.b].map((text) => {
-      if (!scores.has(text)) scores.set(text, page.unpacked(text, 3, found.low, found.high));
-      return scores.get(text);
-    });
-    return b.map((x, i) => x - a[i]);
+  // the metric of differences on segments: that of the page, or the first, where the page's is people
+  const measured = () => {
+    const own = data.why[state.testset]?.differences, metric = own && (state.metric in own ? state.metric : Object.keys(own)[0]);
+    return metric ? page.metricsOf(state.testset).find((c) => c.metric === metric) : null;
   };
-  // a difference of means over runs and its interval; none where a system has one run
-  const between = (a, b, half) => ({ a, b, delta: b - a, low: half === null ? null : b - a - half, high: half === null ? null : b - a + half });
+  // B - A on a segment by that metric, mean over runs; null where there is none
+  const difference = (row) => {
+    const own = data.why[state.testset].differences, metric = measured().metric, pair = ofPair(own[metric], []);
+    if (!pair) return null;
+    const at = 4 * (Object.keys(own).indexOf(metric) * own[metric].pairs.length + pair.at), most = own[metric].most;
+    const [found] = page.unpacked(row[6].slice(at, at + 4), 3, -most, most);
+    return Number.isNaN(found) ? null : pair.turned ? -found : found;
+  };
+  // of groups 0, 1, ...: the difference of means over runs, and its interval, none where a system has one run
+  const turn = (pair, delta, low, high) => (pair.turned ? { delta: -delta, low: low === null ? null : -high, high: low === null ? null : -low } : { delta, low, high });
+  const between = (of, pair) => {
+    const every = page.unpacked(of.pairs[pair.at], 3, -of.most, of.most), n = every.length / 3, at = (i) => (Number.isNaN(every[i]) ? null : every[i]);
+    return pair.a.map((a, i) => ({ a, b: pair.b[i], ...turn(pair, every[i], at(n + i), at(2 * n + i)) }));
+  };
 
   // ---- segments: a histogram whose brush filters the segments below
   const low = make("input", ""), high = make("input", "");
   const histogram = (width) => {
-    const c = cell(), found = data.why[state.testset]?.scores[state.metric], pair = found && ofPair(found, found.scores);
+    const c = cell(), found = data.why[state.testset]?.differences[state.metric], pair = found && ofPair(found, []);
     if (!pair) return null;
-    const turn = (list) => (pair.turned ? [...list].reverse() : list), [step, counts, bins] = found.pairs[pair.at], [lower, equal, higher] = turn(counts);
+    const forth = (list) => (pair.turned ? [...list].reverse() : list), [step, counts, bins] = found.pairs[pair.at], [lower, equal, higher] = forth(counts);
     const [worse, better] = c.higher ? [lower, higher] : [higher, lower], half = bins.length / 2, most = half * step;
     // 0 is an edge between bins; what is equal has a narrow one of its own, over it
     const around = equal ? step / 4 : 0;
-    const rows = turn(bins).map((n, i) => ({ x0: (i - half) * step, x1: (i - half + 1) * step, n, fill: colour(i >= half === c.higher ? 1 : 0) }));
+    const rows = forth(bins).map((n, i) => ({ x0: (i - half) * step, x1: (i - half + 1) * step, n, fill: colour(i >= half === c.higher ? 1 : 0) }));
     if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--quiet)" });
     const margin = { left: 44, right: 10, top: 22, bottom: 36 }, height = 204;
     const node = plot({
@@ -89,8 +95,8 @@ const why = (() => {
     const words = chosen === "words", of = words ? found.words.recall : found.groups[chosen].metrics[state.metric], pair = ofPair(of, of.means);
     const names = words ? found.words.classes : found.groups[chosen].names, counts = words ? found.words.sizes : found.groups[chosen].sizes;
     if (!pair) return null;
-    const halves = of.halves[pair.at], higher = words || c.higher, d = words ? 1 : c.decimals;
-    let rows = names.map((name, i) => ({ name, n: counts[i], ...between(pair.a[i], pair.b[i], halves && halves[i]) }));
+    const told = between(of, pair), higher = words || c.higher, d = words ? 1 : c.decimals;
+    let rows = names.map((name, i) => ({ name, n: counts[i], ...told[i] }));
     const all = rows;
     if (chosen === "document" && rows.length > FEW) {
       rows = [...rows].sort((x, y) => Math.abs(y.delta) * Math.sqrt(y.n) - Math.abs(x.delta) * Math.sqrt(x.n)).slice(0, FEW).sort((x, y) => (higher ? y.delta - x.delta : x.delta - y.delta));
@@ -109,7 +115,7 @@ const why = (() => {
       ],
     });
     const more = rows.length < all.length ? ` The ${rows.length} of ${all.length} documents that weigh most; the CSV has all.` : "";
-    const speaks = halves ? "intervals are over runs and speak of these segments" : "one run of a system: no interval over runs";
+    const speaks = rows.some((row) => row.low !== null) ? "intervals are over runs and speak of these segments" : "one run of a system: no interval over runs";
     return {
       node,
       caption: (words
@@ -124,7 +130,7 @@ const why = (() => {
   const wordTable = (width) => {
     const found = data.why[state.testset]?.words, pair = found && ofPair(found, []);
     if (!pair) return null;
-    const sides = found.pairs[pair.at].map((side) => side.map(([gram, expected, first, second, half]) => ({ gram, expected, ...between(...(pair.turned ? [second, first] : [first, second]), half) })));
+    const sides = found.pairs[pair.at].map((side) => side.map(([gram, expected, first, second, ...rest]) => ({ gram, expected, a: pair.turned ? second : first, b: pair.turned ? first : second, ...turn(pair, ...rest) })));
     const [gained, lost] = pair.turned ? sides.reverse() : sides, intervals = [...gained, ...lost].some((row) => row.low !== null);
     const sure = (row) => row.low === null || row.low > 0 || row.high < 0;
     const label = elided([state.a, state.b], width > 520 ? 22 : 10);
@@ -156,5 +162,5 @@ const why = (() => {
   const ends = () => { document.getElementById("histogram-ends").hidden = document.getElementById("picture-histogram").hidden; };
   ends();
   page.on(ends);
-  return { differences };
+  return { measured, difference };
 })();

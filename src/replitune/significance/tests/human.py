@@ -288,10 +288,10 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     text = f"{n} of {N} segments judged; with metrics worth {worth:.2f} times as many ({slopes})"
     notes: list[Note | None] = [Note("control-variates", text)]
     if word == "segment" and size < FEW_JUDGED:
-        how = "no p" if size < FEWEST_JUDGED else "level approximate"
+        how = "no p" if size < FEWEST_JUDGED else "p is approximate"
         notes.append(Note("few-judged", f"judgements of {size:.0f} segments: {how}"))
     if word == "document" and size < FEW_DOCUMENTS:
-        how = "no p" if size < SMALLEST_DOCUMENTS else "level approximate"
+        how = "no p" if size < SMALLEST_DOCUMENTS else "p is approximate"
         notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
     notes.append(contributing_note(*pair.contributing, word))
     only = int((pair.a.any ^ pair.b.any).sum())

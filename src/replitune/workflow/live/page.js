@@ -88,7 +88,7 @@ function figure(system, curves, low, high, longest, colour) {
   picture.append(drawing("text", {x: left, y: height - 4}, "0"));
   picture.append(drawing("text", {x: width - 6, y: height - 4, "text-anchor": "end"}, String(longest - 1)));
   for (const curve of curves) {
-    const kind = `c${colour.get(curve.of) % 6}${curve.done ? "" : " under-way"}`;
+    const kind = `${colour.get(curve.of)}${curve.done ? "" : " under-way"}`;
     const points = curve.scores.map((score, i) => `${x(i).toFixed(1)},${y(score).toFixed(1)}`);
     const line = points.length > 1 ? drawing("polyline", {class: kind, points: points.join(" ")})
       : drawing("circle", {class: kind, cx: x(0), cy: y(curve.scores[0]), r: 2.5});
@@ -106,9 +106,9 @@ function tuning(state) {
   const low = every.reduce((a, b) => Math.min(a, b)), high = every.reduce((a, b) => Math.max(a, b));
   const longest = Math.max(2, ...curves.map((curve) => curve.scores.length));
   const kinds = [...new Set(state.replicas.map((one) => one.of))];
-  const colour = new Map(kinds.map((of, i) => [of, i]));
+  const colour = new Map(kinds.map((of, i) => [of, `c${1 + (i % 7)}`]));
   $("metric").textContent = state.metric;
-  $("legend").replaceChildren(...kinds.map((of, i) => element("span", of, `c${i % 6}`)));
+  $("legend").replaceChildren(...kinds.map((of) => element("span", of, colour.get(of))));
   const systems = [...new Set(curves.map((curve) => curve.system))];
   $("curves").replaceChildren(...systems.map((system) =>
     figure(system, curves.filter((curve) => curve.system === system), low, high, longest, colour)));

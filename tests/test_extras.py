@@ -21,7 +21,7 @@ from support import ROOT, Ran
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OFFERED = PROJECT["optional-dependencies"]
 FOR_BUILDERS = {"docs", "build", "dev", "fuzz"}
-NAMES = {"sil_thot": "thot"}
+NAMES = {"sil_thot": "thot", "fonttools": "fontTools"}
 """Packages that are imported by another name than they are installed by."""
 
 

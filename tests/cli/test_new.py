@@ -58,6 +58,16 @@ def test_without_outputs_of_ones_own_there_are_made_up_ones(
     }
 
 
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "config/config.yaml", *sorted((ROOT / "config/experiments").glob("*.yaml"))],
+    ids=lambda path: path.stem,
+)
+def test_texts_of_every_experiment_are_looked_at_or_missed(replitune: Run, path: Path):
+    ran = replitune("check", str(path), "--data")
+    assert ran.code == 0 or "no such file" in ran.err
+
+
 def test_outputs_of_ones_own_are_named_from_the_new_folder(
     replitune: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

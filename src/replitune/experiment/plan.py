@@ -130,9 +130,10 @@ def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
                 found=f"{sum(map(eq, source, target))} of {len(target)} lines are equal",
                 fix="check the names of the files",
             )
-    if TRAIN not in sides:
+    known, translated = sides.get(TRAIN, (None, []))
+    if not known or not translated:
         return
-    of_source, of_target = (Language(lines[-SAMPLE:]) for lines in sides[TRAIN] if lines)
+    of_source, of_target = (Language(lines[-SAMPLE:]) for lines in (known, translated))
     for part, (source, target) in sides.items():
         if part == TRAIN or not source:
             continue

@@ -181,7 +181,8 @@ class LinkedPhrases:
             at[0, filled], at[1, filled] = block.source_at[rows], block.target_at[rows]
             used = filled.stop
         order = np.lexsort((links, key))
-        key, links = key[order], links[order]
+        key = key[order]
+        links = links[order]
         new_pair = np.ones(size, bool)
         new_pair[1:] = key[1:] != key[:-1]
         new_run = new_pair.copy()

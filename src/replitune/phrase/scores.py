@@ -15,6 +15,8 @@ from replitune.phrase.reordering import reordering_scores
 from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.table import PhraseTable
 
+BLOCK = 1 << 20
+"""Phrase pairs whose reordering is scored at a time."""
 GOOD_TURING_BELOW = 9
 """Counts from here on are not discounted, as in Moses."""
 
@@ -77,7 +79,8 @@ def phrase_table(
     source, target = linked.source, linked.target
     sizes = pairs.options
     count = pairs.count.astype(np.float64) if counts is None else discounted(pairs.count, counts)
-    lex_fe, lex_ef = weights_of(
+    scores = np.empty((len(count), 4), np.float32)
+    scores[:, 1], scores[:, 3] = weights_of(
         (source.words, np.repeat(pairs.source_at, sizes)),
         np.repeat(pairs.source_length, sizes),
         (target.words, pairs.target_at),
@@ -86,10 +89,12 @@ def phrase_table(
         LONGEST_PHRASE,
         lexical,
     )
-    p_fe = log(count / pairs.target_count)
-    p_ef = log(count / np.repeat(pairs.source_count, sizes))
-    scores = np.stack([p_fe, lex_fe, p_ef, lex_ef], axis=1).astype(np.float32)
-    reordering = reordering_scores(pairs.backward, pairs.forward, smoothing).astype(np.float32)
+    scores[:, 0] = log(count / pairs.target_count)
+    scores[:, 2] = log(count / np.repeat(pairs.source_count, sizes))
+    reordering = np.empty((len(count), 6), np.float32)
+    for begin in range(0, len(count), BLOCK):
+        block = slice(begin, begin + BLOCK)
+        reordering[block] = reordering_scores(pairs.backward[block], pairs.forward[block], smoothing)
 
     # source phrases in the order of their word ids
     source_words = _words(source, pairs.source_at, pairs.source_length)

@@ -10,6 +10,7 @@ import pytest
 from decoder_oracle import random_ngrams, random_table
 
 from replitune.errors import ReplituneError
+from replitune.phrase.arpa import read_arpa, write_arpa
 from replitune.phrase.decoder import Decoder
 from replitune.phrase.features import FEATURES
 from replitune.phrase.model import PhraseModel
@@ -22,7 +23,8 @@ def folder(tmp_path: Path) -> Path:
     table = random_table(rng)
     (tmp_path / "lm").mkdir()
     table.save(tmp_path)
-    random_ngrams(rng, 3, len(table.target_vocab) - 3).save(tmp_path / "lm")
+    write_arpa(random_ngrams(rng, 3, len(table.target_vocab) - 3), tmp_path / "lm.arpa")
+    read_arpa(tmp_path / "lm.arpa", tmp_path / "lm")
     features = {feature.name: feature.arity for feature in FEATURES}
     (tmp_path / "model.json").write_text(json.dumps({"features": features}))
     return tmp_path

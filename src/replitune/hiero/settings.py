@@ -42,6 +42,7 @@ class HieroSettings(TrainingSettings):
     ] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_distinct(self.features, GROUPS)
         if self.max_symbols * self.max_span > MASK_BITS:
             raise ReplituneError(

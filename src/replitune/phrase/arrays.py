@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,15 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
     """Write one .npy file of a model."""
     with atomic_open(path, "wb") as handle:
         np.save(handle, np.asarray(array))
+
+
+@contextlib.contextmanager
+def rows_file(path: Path, kind: type, *shape: int) -> Iterator[IO[bytes]]:
+    """A .npy file of an array whose rows are to be written one after the other, by `tofile`."""
+    with open(path, "wb") as handle:
+        header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(handle, header)
+        yield handle
 
 
 def load_array(path: Path) -> NDArray[Any]:

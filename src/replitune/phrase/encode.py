@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,20 +42,29 @@ def split_words(line: str) -> list[str]:
     return [word.decode() for word in line.encode().split()]
 
 
-def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> Encoded:
-    """Segments (lists of words) as an `Encoded` with a vocabulary of their own."""
-    counts = Counter(chain.from_iterable(segments))
+def encode(segments: Iterable[Sequence[str]], reserved: Sequence[str] = ()) -> Encoded:
+    """Segments (lists of words, one after the other) as an `Encoded` with a vocabulary of their own."""
+    found: defaultdict[str, int] = defaultdict()
+    found.default_factory = found.__len__  # the next number, for a word that is new
     for word in reserved:
-        if word in counts:
-            line = next(i for i, segment in enumerate(segments, 1) if word in segment)
+        found[word]
+    words, lengths = array("i"), array("i")
+    for line, segment in enumerate(segments, 1):
+        begin = len(words)
+        words.extend(map(found.__getitem__, segment))
+        lengths.append(len(segment))
+        if reserved and segment and min(words[begin:]) < len(reserved):
+            word = next(word for word in segment if word in reserved)
             raise ReplituneError(
                 "the text contains a reserved word",
                 line=line,
                 found=f"{word} in line {line}",
                 fix=f"write it in another way: {', '.join(reserved)} belong to the models",
             )
-    vocab = [*reserved, *sorted(counts, key=lambda word: (-counts[word], word))]
-    ids = {word: position for position, word in enumerate(vocab)}
-    start = starts([len(segment) for segment in segments])
-    words = np.fromiter(map(ids.__getitem__, chain.from_iterable(segments)), np.int32, count=int(start[-1]))
-    return Encoded(vocab, words, start)
+    names, numbers = list(found), np.frombuffer(words, np.int32)
+    counts = np.bincount(numbers, minlength=len(names)).tolist()
+    own = sorted(range(len(reserved), len(names)), key=lambda word: (-counts[word], names[word]))
+    order = [*range(len(reserved)), *own]
+    rank = np.empty(len(names), np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
+    return Encoded([names[word] for word in order], rank[numbers], starts(np.frombuffer(lengths, np.int32)))

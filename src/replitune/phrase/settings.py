@@ -55,6 +55,13 @@ class TrainingSettings(Settings):
         ),
     ] = 100
     lm_order: Annotated[int, about("Order of the language model.", ge=1, le=HIGHEST_ORDER)] = 5
+    lm_prune: Annotated[
+        tuple[int, ...],
+        about(
+            "For words, pairs of words, and so on: n-grams that the text has no more often than this are "
+            "left out of the language model, as by lmplz's --prune; the last is for all longer ones."
+        ),
+    ] = ()
     max_length: Annotated[
         int,
         about(
@@ -82,6 +89,15 @@ class TrainingSettings(Settings):
     ] = ("", "s", "es")
     seed: Annotated[int, about("Used by eflomal only.", ge=0, le=2**31 - 1)] = 1
 
+    def __post_init__(self) -> None:
+        prune = self.lm_prune
+        if prune and (prune[0] or len(prune) > self.lm_order or list(prune) != sorted(prune)):
+            raise ReplituneError(
+                "lm_prune must begin with 0, for words, and not fall, with a number for each order at most",
+                found=", ".join(map(str, prune)),
+                expected="0, 0, 1 for example: of three words and more, what is there once is left out",
+            )
+
 
 class PhraseSettings(TrainingSettings):
     """Everything that decides a model, inputs apart."""
@@ -96,6 +112,7 @@ class PhraseSettings(TrainingSettings):
     ] = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_distinct(self.features)
 
 

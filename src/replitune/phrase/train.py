@@ -7,9 +7,10 @@ A model folder holds the phrase table (`table.json` and its arrays), the languag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,11 @@ def train_system(
         raise ReplituneError(
             "both a language model and text to train one were given", fix="leave one of them out"
         )
-    # read first: a wrong file is found before the long work
-    language_model = None if lm_arpa is None else read_arpa(lm_arpa)
     source_words = [split_words(line) for line in source]
     target_words = [split_words(line) for line in target]
-    more_words = [split_words(line) for line in lm_text]
     joins = "bpe" in (settings.source_segmentation, settings.target_segmentation)
     _refuse(target_words, "target side of the training text", joins)
-    _refuse(more_words, "text for the language model", joins)
+    _refuse(map(split_words, lm_text), "text for the language model", joins)
     inputs = {"source": sha256_lines(source), "target": sha256_lines(target)}
     if len(lm_text):
         inputs["lm_text"] = sha256_lines(lm_text)
@@ -107,20 +105,20 @@ def train_system(
         inputs["lm_arpa"] = sha256_file(lm_arpa)
 
     with new_folder(out) as folder:
+        (folder / "lm").mkdir()
+        # read first: a wrong file is found before the long work
+        language_model = None if lm_arpa is None else read_arpa(lm_arpa, folder / "lm")
         splitters = learn_splitters(source_words, target_words, settings)
         splitters.save(folder)
         if splitters.source is not None:
             source_words = [splitters.source.apply(words) for words in source_words]
         if splitters.target is not None:
             target_words = [splitters.target.apply(words) for words in target_words]
-            more_words = [splitters.target.apply(words) for words in more_words]
         pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
         counts = _count_cleaned(len(source), pairs, settings, say)
         counts |= _align_and_train(kind, pairs, settings, folder, threads, say)
         if language_model is None:
-            language_model = _train_lm(pairs.target, more_words, settings, say)
-        (folder / "lm").mkdir()
-        language_model.save(folder / "lm")
+            language_model = _train_lm(pairs.target, lm_text, splitters, settings, folder / "lm", say)
         counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
         _write_summary(kind, folder, settings, counts, inputs)
     return Path(out)
@@ -182,7 +180,7 @@ def learn_splitters(
     return Splitters(of_source, pieces(target, settings.target_segmentation))
 
 
-def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
+def _refuse(segments: Iterable[list[str]], where: str, joiner: bool) -> None:
     """Refuse target words that models, n-best lists or BPE use as marks."""
     taken = (*RESERVED, "|||")
     for line, words in enumerate(segments, 1):
@@ -261,15 +259,22 @@ def _train_table(
 
 
 def _train_lm(
-    target: list[list[str]], more: list[list[str]], settings: TrainingSettings, say: Progress
+    target: list[list[str]],
+    more: Sequence[str],
+    splitters: Splitters,
+    settings: TrainingSettings,
+    folder: Path,
+    say: Progress,
 ) -> NgramModel:
     """The language model of the target side and of the lines of `more` that have words."""
-    text = [words for words in more if words]
+    blank = sum(not line.strip(" \t\n\r\v\f") for line in more)
     say(
         f"language model of order {settings.lm_order}: {len(target)} lines of the training text"
-        + (f", {len(text)} more ({len(more) - len(text)} blank lines left out)" if more else "")
+        + (f", {len(more) - blank} more ({blank} blank lines left out)" if len(more) else "")
     )
-    return train_lm([*target, *text], settings.lm_order, say)
+    split = splitters.target.apply if splitters.target else list
+    text = (split(words) for line in more if (words := split_words(line)))
+    return train_lm(chain(target, text), settings.lm_order, folder, settings.lm_prune, say)
 
 
 def _write_summary(

@@ -19,7 +19,7 @@ Heuristic = Literal["intersection", "union", "grow-diag", "grow-diag-final", "gr
 HEURISTICS: tuple[Heuristic, ...] = get_args(Heuristic)
 
 LONGEST = 200
-"""Words of a segment that sil-thot's HMM accepts."""
+"""Words of a segment that aligners accept: memory is squared in it."""
 LONGEST_PHRASE = 8
 """The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
 HIGHEST_ORDER = 6

@@ -46,13 +46,19 @@ class Cells(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """One of two: "from" generates "to". Where segments begin, the words, and whether the columns of cells
-    are those of "from"."""
+    """One of two: "from" generates "to".
+
+    from_start, to_start: where segments begin; to_words: of all segments
+    across: whether the columns of cells are the words of "from"
+    most, longest: words of the longest segment of "from", of "to"
+    """
 
     from_start: NDArray[np.int64]
     to_start: NDArray[np.int64]
     to_words: NDArray[np.int32]
     across: bool
+    most: int
+    longest: int
 
 
 @njit(cache=True, nogil=True)
@@ -90,28 +96,33 @@ def _number_pairs(order, segment, source, source_start, target, target_start, st
         begin = end
 
 
+@leaf
+def _shape(side, n):
+    """Of pair n: words of "from"; the first word of "to" and how many; steps between cells to the next word
+    of "from" and of "to"."""
+    size, first = side.from_start[n + 1] - side.from_start[n], side.to_start[n]
+    length = side.to_start[n + 1] - first
+    if side.across:
+        return size, first, length, np.int64(1), size
+    return size, first, length, length, np.int64(1)
+
+
 @njit(cache=True, nogil=True)
-def _count_ibm1(side, start, ids, prob, empty, counts, empty_counts):
+def _count_ibm1(side, cells, prob, empty, counts, empty_counts):
     """Add the expected counts of model 1."""
-    most = 0
-    for n in range(len(start) - 1):
-        most = max(most, side.from_start[n + 1] - side.from_start[n])
-    here = np.empty(most)
-    for n in range(len(start) - 1):
-        size = side.from_start[n + 1] - side.from_start[n]
-        first = side.to_start[n]
-        length = side.to_start[n + 1] - first
-        by_i, by_j = (1, size) if side.across else (length, 1)
+    here = np.empty(side.most)
+    for n in range(len(cells.start) - 1):
+        size, first, length, by_i, by_j = _shape(side, n)
         for j in range(length):
             word = side.to_words[first + j]
-            cell = start[n] + j * by_j
+            cell = cells.start[n] + j * by_j
             total = empty[word]
             for i in range(size):
-                here[i] = prob[ids[cell + i * by_i]]
+                here[i] = prob[cells.ids[cell + i * by_i]]
                 total += here[i]
             empty_counts[word] += empty[word] / total
             for i in range(size):
-                counts[ids[cell + i * by_i]] += here[i] / total
+                counts[cells.ids[cell + i * by_i]] += here[i] / total
 
 
 @njit(cache=True, nogil=True)
@@ -178,154 +189,154 @@ def _jump_table(counts, used, logs, known, table, offsets):
 
 
 @njit(cache=True, nogil=True)
-def _count_hmm(side, start, ids, prob, empty, table, offsets, counts, empty_counts, jumps):
-    """Add the expected counts of the hidden Markov model. `jumps`: (places, places + 1), of the place and
-    the one before it."""
-    most = jumps.shape[0]
-    longest = 0
-    for n in range(len(start) - 1):
-        longest = max(longest, side.to_start[n + 1] - side.to_start[n])
-    lex = np.empty((longest, most))
+def _jumps(table, offsets, size):
+    """For "from" sides of that many words: (size + 1, size) probabilities by the place before (0: none);
+    those of a jump to the empty word at the beginning, and later."""
+    at = offsets[size]
+    end = at + size * (size + 1)
+    return table[at:end].reshape(size + 1, size), table[end], table[end + 1]
+
+
+@leaf
+def _forward(size, length, jump, stay_first, stay, lex, none, alpha, sums):
+    """Fill alpha, each row of which sums to 1 after division by `sums`; behind the places are their empty
+    words."""
+    for j in range(length):
+        now, words = alpha[j], lex[j]
+        if j == 0:
+            for i in range(size):
+                now[i] = jump[0, i] * words[i]
+                now[size + i] = stay_first * none[j]
+        else:
+            old = alpha[j - 1]
+            now[:size] = 0.0
+            for before in range(2 * size):
+                row = jump[(before if before < size else before - size) + 1]
+                mass = old[before]
+                for i in range(size):
+                    now[i] += mass * row[i] * words[i]
+            for i in range(size):
+                now[size + i] = old[i] * stay * none[j] + old[size + i] * stay * none[j]
+        total = 0.0
+        for i in range(2 * size):
+            total += now[i]
+        sums[j] = total
+        if total > 0:
+            for i in range(2 * size):
+                now[i] /= total
+
+
+@leaf
+def _backward(size, length, back, stay, lex, none, sums, beta):
+    """Fill beta; what follows an empty word is what follows its place."""
+    for j in range(length - 1, -1, -1):
+        now = beta[j]
+        now[:size] = 0.0
+        if sums[j] > 0:
+            if j == length - 1:
+                now[:size] = 1.0
+            else:
+                later, words = beta[j + 1], lex[j + 1]
+                for after in range(size):
+                    mass, word, row = later[after], words[after], back[after]
+                    for i in range(size):
+                        now[i] += mass * row[i] * word
+                for i in range(size):
+                    now[i] += later[i] * stay * none[j + 1]
+            for i in range(size):
+                now[i] /= sums[j]
+
+
+@leaf
+def _expected(part, total):
+    return min(max(part / total if total != 0 else 0.0, LOW), HIGH)
+
+
+@njit(cache=True, nogil=True)
+def _count_hmm(side, cells, prob, empty, table, offsets, counts, empty_counts, jumps):
+    """Add the expected counts of the hidden Markov model. `jumps`: (most, most + 1), of the place and the
+    one before it."""
+    most, longest = side.most, side.longest
+    lex, none, sums = np.empty((longest, most)), np.empty(longest), np.empty(longest)
     alpha, beta = np.empty((longest, 2 * most)), np.empty((longest, most))
-    sums = np.empty(longest)
-    back = np.empty((most, most))
-    share = np.empty((most, most))
-    lexical = np.empty(2 * most)
-    for n in range(len(start) - 1):
-        size = side.from_start[n + 1] - side.from_start[n]
-        first = side.to_start[n]
-        length = side.to_start[n + 1] - first
-        by_i, by_j = (1, size) if side.across else (length, 1)
-        jump = table[offsets[size] : offsets[size] + size * (size + 1)].reshape(size + 1, size)
-        stay_first = table[offsets[size] + size * (size + 1)]
-        stay = table[offsets[size] + size * (size + 1) + 1]
+    back, share = np.empty((most, most)), np.empty((most, most))
+    parts = np.empty(2 * most)
+    for n in range(len(cells.start) - 1):
+        size, first, length, by_i, by_j = _shape(side, n)
+        jump, stay_first, stay = _jumps(table, offsets, size)
         for before in range(size):
             for i in range(size):
                 back[i, before] = jump[before + 1, i]
         for j in range(length):
-            cell = start[n] + j * by_j
+            none[j] = empty[side.to_words[first + j]]
             for i in range(size):
-                lex[j, i] = prob[ids[cell + i * by_i]]
-
-        for j in range(length):
-            now, words = alpha[j], lex[j]
-            none = empty[side.to_words[first + j]]
-            if j == 0:
-                for i in range(size):
-                    now[i] = jump[0, i] * words[i]
-                    now[size + i] = stay_first * none
-            else:
-                old = alpha[j - 1]
-                for i in range(size):
-                    now[i] = 0.0
-                for before in range(2 * size):
-                    row = jump[(before if before < size else before - size) + 1]
-                    mass = old[before]
-                    for i in range(size):
-                        now[i] += mass * row[i] * words[i]
-                for i in range(size):
-                    now[size + i] = old[i] * stay * none + old[size + i] * stay * none
-            total = 0.0
-            for i in range(2 * size):
-                total += now[i]
-            sums[j] = total
-            if total > 0:
-                for i in range(2 * size):
-                    now[i] /= total
-
-        for j in range(length - 1, -1, -1):  # the empty word of a place is followed as the place is
-            now = beta[j]
-            for i in range(size):
-                now[i] = 0.0
-            if sums[j] > 0:
-                if j == length - 1:
-                    for i in range(size):
-                        now[i] = 1.0
-                else:
-                    later, words = beta[j + 1], lex[j + 1]
-                    none = empty[side.to_words[first + j + 1]]
-                    for after in range(size):
-                        mass, word, row = later[after], words[after], back[after]
-                        for i in range(size):
-                            now[i] += mass * row[i] * word
-                    for i in range(size):
-                        now[i] += later[i] * stay * none
-                for i in range(size):
-                    now[i] /= sums[j]
-
+                lex[j, i] = prob[cells.ids[cells.start[n] + j * by_j + i * by_i]]
+        _forward(size, length, jump, stay_first, stay, lex, none, alpha, sums)
+        _backward(size, length, back, stay, lex, none, sums, beta)
         for j in range(length):
             now, after, words = alpha[j], beta[j], lex[j]
             total = 0.0
             for i in range(2 * size):
-                lexical[i] = now[i] * after[i if i < size else i - size]
-                total += lexical[i]
+                parts[i] = now[i] * after[i if i < size else i - size]
+                total += parts[i]
             word = side.to_words[first + j]
-            cell = start[n] + j * by_j
-            for i in range(2 * size):
-                count = min(max(lexical[i] / total if total != 0 else 0.0, LOW), HIGH)
-                if i < size:
-                    counts[ids[cell + i * by_i]] += count
-                else:
-                    empty_counts[word] += count
+            for i in range(size):
+                counts[cells.ids[cells.start[n] + j * by_j + i * by_i]] += _expected(parts[i], total)
+            for i in range(size, 2 * size):
+                empty_counts[word] += _expected(parts[i], total)
             total = 0.0
             if j == 0:
                 for i in range(size):
-                    lexical[i] = jump[0, i] * words[i] * after[i]
-                    total += lexical[i]
+                    parts[i] = jump[0, i] * words[i] * after[i]
+                    total += parts[i]
                 for i in range(size):
-                    count = min(max(lexical[i] / total if total != 0 else 0.0, LOW), HIGH)
-                    jumps[i, 0] += count * size
-            else:
-                old = alpha[j - 1]
-                for i in range(size):
-                    for before in range(size):
-                        share[i, before] = old[before] * back[i, before] * words[i] * after[i]
-                for i in range(size):
-                    for before in range(size):
-                        total += share[i, before]
-                if total == 0:
-                    total = np.inf  # every share is 0, too
-                for i in range(size):
-                    for before in range(size):
-                        count = min(max(share[i, before] / total, LOW), HIGH)
-                        jumps[i, before + 1] += count * size
+                    jumps[i, 0] += _expected(parts[i], total) * size
+                continue
+            old = alpha[j - 1]
+            for i in range(size):
+                for before in range(size):
+                    share[i, before] = old[before] * back[i, before] * words[i] * after[i]
+            for i in range(size):
+                for before in range(size):
+                    total += share[i, before]
+            for i in range(size):
+                for before in range(size):
+                    jumps[i, before + 1] += _expected(share[i, before], total) * size
 
 
 @njit(cache=True, nogil=True)
-def _best_links(side, start, ids, prob, empty, table, offsets, most, links):
-    """The most probable links, by Viterbi's algorithm on logs."""
-    longest = 0
-    for n in range(len(start) - 1):
-        longest = max(longest, side.to_start[n + 1] - side.to_start[n])
-    best = np.empty((longest, 2 * most))
-    came = np.empty((longest, 2 * most), np.int16)
-    for n in range(len(start) - 1):
-        size = side.from_start[n + 1] - side.from_start[n]
-        first = side.to_start[n]
-        length = side.to_start[n + 1] - first
-        by_i, by_j = (1, size) if side.across else (length, 1)
-        jump = table[offsets[size] : offsets[size] + size * (size + 1)].reshape(size + 1, size)
-        stay_first = table[offsets[size] + size * (size + 1)]
-        stay = table[offsets[size] + size * (size + 1) + 1]
+def _best_links(side, cells, prob, empty, table, offsets, links):
+    """The most probable links, by Viterbi's algorithm; everything in logs."""
+    most, longest = side.most, side.longest
+    best, came = np.empty((longest, 2 * most)), np.empty((longest, 2 * most), np.int64)
+    words = np.empty(most)
+    for n in range(len(cells.start) - 1):
+        size, first, length, by_i, by_j = _shape(side, n)
+        jump, stay_first, stay = _jumps(table, offsets, size)
         for j in range(length):
+            now, where = best[j], came[j]
             none = empty[side.to_words[first + j]]
-            cell = start[n] + j * by_j
             for i in range(size):
-                word = prob[ids[cell + i * by_i]]
-                if j == 0:
-                    best[j, i] = jump[0, i] + word
-                    best[j, size + i] = stay_first + none
-                else:
-                    value, where = -np.inf, 0
-                    for before in range(2 * size):
-                        there = jump[(before if before < size else before - size) + 1, i]
-                        new = best[j - 1, before] + there + word
-                        if new > value:
-                            value, where = new, before
-                    best[j, i], came[j, i] = value, where
-                    here, gone = best[j - 1, i] + stay + none, best[j - 1, size + i] + stay + none
-                    best[j, size + i] = max(here, gone)
-                    came[j, size + i] = i if here >= gone else size + i
+                words[i] = prob[cells.ids[cells.start[n] + j * by_j + i * by_i]]
+            if j == 0:
+                for i in range(size):
+                    now[i] = jump[0, i] + words[i]
+                    now[size + i] = stay_first + none
+                continue
+            old = best[j - 1]
+            now[:size] = -np.inf
+            for before in range(2 * size):
+                row = jump[(before if before < size else before - size) + 1]
+                value = old[before]
+                for i in range(size):
+                    new = value + row[i] + words[i]
+                    better = new > now[i]
+                    now[i] = new if better else now[i]
+                    where[i] = before if better else where[i]
+            for i in range(size):
+                here, gone = old[i] + stay + none, old[size + i] + stay + none
+                now[size + i] = max(here, gone)
+                where[size + i] = i if here >= gone else size + i
         state = 0
         for i in range(1, 2 * size):
             if best[length - 1, i] > best[length - 1, state]:
@@ -373,7 +384,9 @@ def hmm_links(
     side, or -1. `cells`, `sides`: of `number_pairs`; `iterations`: of each model; `step` hears how many of
     how many steps are done."""
     one, other, owners = sides[direction], sides[1 - direction], cells.words[direction]
-    side = Direction(one.start, other.start, other.words, bool(direction))
+    sizes = np.diff(one.start)
+    most, longest = int(sizes.max()), int(np.diff(other.start).max())
+    side = Direction(one.start, other.start, other.words, bool(direction), most, longest)
     steps = 2 * iterations + 1
     uniform = 1.0 / (len(other.vocab) + SPECIAL)
     prob = np.full(len(owners), max(uniform, LEAST))
@@ -386,24 +399,22 @@ def hmm_links(
         _estimate(empty_counts, nobody, empty_total, smooth, uniform, least, logs, empty)
 
     for done in range(1, iterations + 1):
-        _count_ibm1(side, cells.start, cells.ids, prob, empty, counts, empty_counts)
+        _count_ibm1(side, cells, prob, empty, counts, empty_counts)
         smooth, least = (0.0, LEAST) if done < iterations else (LEXICAL, 0.0)
         estimate(smooth, least)
         step(done, steps)
-    lengths = np.diff(side.from_start)
-    most = int(lengths.max())
-    used = np.bincount(lengths, minlength=most + 1) > 0
-    sizes = np.arange(most + 1)
-    offsets = starts(np.where(used, sizes * (sizes + 1) + 2, 0))
+    used = np.bincount(sizes, minlength=most + 1) > 0
+    room = np.arange(most + 1) * np.arange(1, most + 2) + 2
+    offsets = starts(np.where(used, room, 0))
     table, jumps = np.empty(offsets[-1]), np.zeros((most, most + 1))
     for done in range(1, iterations + 1):
         _jump_table(jumps, used, False, done > 1, table, offsets)
         jumps[:] = 0.0
-        _count_hmm(side, cells.start, cells.ids, prob, empty, table, offsets, counts, empty_counts, jumps)
+        _count_hmm(side, cells, prob, empty, table, offsets, counts, empty_counts, jumps)
         estimate(LEXICAL, 0.0, done == iterations)
         step(iterations + done, steps)
     _jump_table(jumps, used, True, True, table, offsets)
     links = np.empty(len(other.words), np.int16)
-    _best_links(side, cells.start, cells.ids, prob, empty, table, offsets, most, links)
+    _best_links(side, cells, prob, empty, table, offsets, links)
     step(steps, steps)
     return links

@@ -58,7 +58,7 @@ def align(
     say = progress or (lambda line: None)
     if kind == "hmm":
         return DirectedAlignments(*_by_hmm(source, target, iterations, threads, say))
-    needs("phrase", "word alignment")
+    needs("phrase")
     return DirectedAlignments(*_by_workers(source, target, kind, iterations, seed, threads, say))
 
 

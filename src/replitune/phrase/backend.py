@@ -58,7 +58,7 @@ class Embedded(Backend):
         return self.chosen_settings(USED["train" if stage == "train" else "tune"])
 
     def missing(self) -> list[ReplituneError]:
-        return extras.missing("phrase")
+        return [] if self.settings.training.alignment == "hmm" else extras.missing("phrase")
 
     @abstractmethod
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:

@@ -212,17 +212,17 @@ def count_orders(
             places = np.flatnonzero((rank >= begin) & (rank < end))
             places = places[text[places + (n - 2)] != _END]
             keys = (rank[places].astype(np.int64) - begin) * size + text[places + (n - 1)]
-            _, where, inverse, count = np.unique(
-                keys, return_index=True, return_inverse=True, return_counts=True
-            )
-            first = places[where]
+            order = np.argsort(keys)  # in any order of equal ones: any place of an n-gram will do
+            places, keys = places[order], keys[order]
+            new = np.flatnonzero(np.diff(keys, prepend=-1))
+            first, count = places[new], np.diff(new, append=len(keys))
             suffix = rank[first + 1]
             np.add.at(extensions, suffix, 1)
             this.grams.put(np.array([first, rank[first], suffix, count], np.int32))
             this.kept += int((count > threshold).sum())
             counts.append(count.astype(np.int32))
             if ranks is not None:
-                ranks[places] = inverse + number
+                ranks[places] = np.repeat(np.arange(number, number + len(new), dtype=np.int32), count)
             number += len(count)
         begins = rank[text == _BEGIN]
         begins = begins[begins >= 0]

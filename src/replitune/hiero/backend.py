@@ -23,6 +23,7 @@ class Hiero(Embedded):
     version = 2
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
+    TRAIN_MB = 280.0
 
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:

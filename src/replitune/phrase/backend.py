@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from replitune import extras
 from replitune.backends.interface import (
@@ -56,6 +56,16 @@ class Embedded(Backend):
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(USED["train" if stage == "train" else "tune"])
+
+    TRAIN_MB: ClassVar[float] = 100.0
+    """Memory of training by MB of text."""
+
+    def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
+        """Parts of the model that are read count, though all jobs on a machine share them."""
+        text = train_mb / (1 if self.settings.subset == "all" else 2)
+        if stage == "train":
+            return round(250 + self.TRAIN_MB * text)
+        return round(240 + 25 * text + (0.25 if stage == "tune" else 0.03) * segments)
 
     def missing(self) -> list[ReplituneError]:
         return extras.missing("phrase")

@@ -16,12 +16,14 @@ from replitune.stages.studies import STUDIES
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 
 class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
+    MEMORY_MB = 350, 1300.0
     LOG = "report/report"
     VERSION = 14
     WAITS_FOR_LOOKS = True
@@ -140,6 +142,9 @@ class Report(Stage):
             for system, kept in self.histories.items()
             for replica in replica_ids(self.systems[system])
         ]
+
+    def load(self, sizes: Sizes) -> float:
+        return max((sizes.scored(*of_testset) for of_testset in self.decoded.items()), default=0.0)
 
     @property
     def inputs(self) -> Files:

@@ -38,6 +38,7 @@ FEWEST = 3
 class Study(StoreStage):
     """What the replicas of one metric say beyond the tests of pairs."""
 
+    MEMORY_MB = 200, 85.0
     TESTS: ClassVar[tuple[str, ...]] = ()
     """The experiment's settings of tests that this study depends on."""
     settings: dict[str, Any]

@@ -10,9 +10,11 @@ import msgspec
 
 from replitune.experiment.stage import Conditions, Files, Names, Stage, stores_of, tests_of
 from replitune.settings import plain
+from replitune.significance.registry import LEAD
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
     from replitune.results.result import Result
     from replitune.significance.settings import TestSettings
     from replitune.statistics.store import SegmentStatistics
@@ -23,6 +25,7 @@ class StoreStage(Stage):
 
     KEPT = True
     WAITS_FOR_LOOKS = True
+    MEMORY_MB = 300, 85.0
     testset: str
     metric: str
     systems: list[str]
@@ -39,6 +42,9 @@ class StoreStage(Stage):
             suite=experiment.suites.get(testset, {}),
             **settings,
         )
+
+    def load(self, sizes: Sizes) -> float:
+        return sizes.tested(self.testset, self.systems)
 
     def stores(self, testset: str) -> list[str]:
         return stores_of(self.at, testset, self.metric, self.systems)
@@ -109,6 +115,14 @@ class Test(StoreStage):
             dev=experiment.decoding("dev") if on_dev else [],
             looks=experiment.last_look if experiment.is_decided(testset, metric) else msgspec.UNSET,
         )
+
+    def load(self, sizes: Sizes) -> float:
+        """Pools of outputs, for intervals, are as large as the statistics and what becomes of them; tests
+        that resample have four such copies of a pair."""
+        largest = sizes.tested(self.testset, self.systems)
+        resample = any(method["name"] != LEAD for method in self.tests["methods"])
+        pair = sizes.tested(self.testset, self.systems, 2) if resample else 0.0
+        return largest * (1.0 if self.tests["intervals"] else 0.5) + 4 * pair
 
     @property
     def inputs(self) -> Files:

@@ -219,3 +219,22 @@ def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPa
     (error,) = check_memory(stages)
     assert "train/b would take more memory than there is" in str(error)
     assert "9,000 MB" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("systems", "methods", "threads"),
+    [(3, ["crossed", "clark"], 1), (7, ["clark"], 2), (40, ["clark"], 8), (40, ["crossed"], 1)],
+)
+def test_cores_share_the_pairs_of_many_systems(systems: int, methods: list[str], threads: int):
+    many = {f"s{k}": {"backend": "corruption", "errors": 0.3} for k in range(systems)}
+    experiment = Experiment(
+        resolve(
+            {
+                "experiment": "x",
+                "corpus": {"kind": "synthetic"},
+                "systems": many,
+                "tests": {"methods": methods},
+            }
+        )
+    )
+    assert STAGES["test"].threads(experiment) == threads

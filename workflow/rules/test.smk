@@ -12,7 +12,7 @@ rule test:
         **logs("test", "{testset}", "{metric}"),
     conda:
         PROGRAMS
-    threads: 1
+    threads: STAGES["test"].threads(EXPERIMENT)
     resources:
         **amounts("test", runtime=60),
     params:

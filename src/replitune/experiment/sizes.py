@@ -46,9 +46,9 @@ class Sizes:
         replicas = sum(len(self.experiment.replicas(system)) for system in systems)
         return replicas * self.segments(testset) / 1e6
 
-    def scored(self, testset: str, systems: Iterable[str]) -> float:
-        """The same where references are at hand, which take as much as outputs of five replicas."""
-        return self.cells(testset, systems) + 5e-6 * self.segments(testset)
+    def scored(self, testset: str, systems: Iterable[str], references: int = 5) -> float:
+        """The same where references are at hand, which take as much as outputs of so many replicas."""
+        return self.cells(testset, systems) + references * self.segments(testset) / 1e6
 
     def tested(self, testset: str, systems: Iterable[str], most: int = 10) -> float:
         """The same of the largest systems that are in memory together when pairs are tested."""

@@ -23,7 +23,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    MEMORY_MB = 350, 1300.0
+    MEMORY_MB = 350, 2000.0
     LOG = "report/report"
     VERSION = 14
     WAITS_FOR_LOOKS = True
@@ -144,7 +144,7 @@ class Report(Stage):
         ]
 
     def load(self, sizes: Sizes) -> float:
-        return max((sizes.scored(*of_testset) for of_testset in self.decoded.items()), default=0.0)
+        return max((sizes.scored(*of_testset, 1) for of_testset in self.decoded.items()), default=0.0)
 
     @property
     def inputs(self) -> Files:

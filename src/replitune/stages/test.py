@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from replitune.statistics.store import SegmentStatistics
 
 
+PAIRS_OF_THREAD = 20
+MOST_THREADS = 8
+"""Each has a pair of its own in memory."""
+
+
 class StoreStage(Stage):
     """A stage that reads segment statistics of one metric on one test set."""
 
@@ -122,7 +127,15 @@ class Test(StoreStage):
         largest = sizes.tested(self.testset, self.systems)
         resample = any(method["name"] != LEAD for method in self.tests["methods"])
         pair = sizes.tested(self.testset, self.systems, 2) if resample else 0.0
-        return largest * (1.0 if self.tests["intervals"] else 0.5) + 4 * pair
+        pairs = pair * self.threads(sizes.experiment)
+        return largest * (1.0 if self.tests["intervals"] else 0.5) + 4 * pairs
+
+    @staticmethod
+    def threads(experiment: Experiment) -> int:
+        """That share the pairs, where many are resampled; each takes up to some seconds."""
+        methods = experiment.settings.tests.methods
+        resample = any(method.name != LEAD for method in methods)
+        return min(MOST_THREADS, 1 + len(experiment.pairs) // PAIRS_OF_THREAD) if resample else 1
 
     @property
     def inputs(self) -> Files:

@@ -26,7 +26,7 @@ from replitune.streams import stream
 TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
 
-UNITS = 1 << 14
+UNITS = 1 << 12
 """Units whose statistics are multiplied at once with how often they were drawn, where there are many."""
 
 FEW = 1 << 23

@@ -13,14 +13,12 @@ from replitune.stages.test import MetricsStage
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
-    from replitune.experiment.sizes import Sizes
 
 
 class Human(MetricsStage):
     """The test of people's judgements, with metrics as control variates."""
 
     NAME = "human"
-    MEMORY_MB = 300, 85.0
     LOG = "human/{testset}"
     tests: dict[str, Any]
     judgements: str
@@ -41,9 +39,6 @@ class Human(MetricsStage):
             tests={key: value for key, value in tests.items() if key not in ("suites", "family")},
             judgements=experiment.sharpened[testset],
         )
-
-    def load(self, sizes: Sizes) -> float:
-        return sizes.tested(self.testset, self.systems)
 
     @property
     def inputs(self) -> Files:

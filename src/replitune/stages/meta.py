@@ -11,7 +11,6 @@ from replitune.stages.test import MetricsStage
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
-    from replitune.experiment.sizes import Sizes
     from replitune.meta.rows import MetaStudy
     from replitune.meta.settings import MetaSettings
     from replitune.statistics.store import SegmentStatistics
@@ -21,7 +20,6 @@ class Meta(MetricsStage):
     """How well metrics and their tests agree with people."""
 
     NAME = "meta"
-    MEMORY_MB = 300, 85.0
     VERSION = 2
     LOG = "meta/{testset}"
     settings: dict[str, Any]
@@ -42,9 +40,6 @@ class Meta(MetricsStage):
             settings=plain(experiment.settings.studies.meta),
             human=experiment.human_files(testset),
         )
-
-    def load(self, sizes: Sizes) -> float:
-        return sizes.tested(self.testset, self.systems)
 
     @property
     def inputs(self) -> Files:

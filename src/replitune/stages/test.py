@@ -64,9 +64,13 @@ class MetricsStage(Stage):
     """A stage that reads segment statistics of several metrics on one test set."""
 
     WAITS_FOR_LOOKS = True
+    MEMORY_MB = 300, 85.0
     testset: str
     metrics: list[str]
     systems: list[str]
+
+    def load(self, sizes: Sizes) -> float:
+        return sizes.tested(self.testset, self.systems)
 
     @property
     def stores(self) -> list[list[str]]:

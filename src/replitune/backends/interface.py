@@ -208,7 +208,8 @@ class Backend:
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
         """The most memory that a job of a stage takes, where `resources` do not say it: with so many MB
-        of training text, both sides together, and segments of dev or of the largest test set."""
+        of training text, both sides together, and segments of dev where it is read, or of the largest test
+        set."""
         return {"train": 4000, "train_replica": 4000, "tune": 2000}.get(stage, 1000)
 
     @property

@@ -39,7 +39,12 @@ class Sizes:
         corpus = self.experiment.settings.corpus
         if isinstance(corpus, SyntheticCorpus):
             return {TRAIN: corpus.train, DEV: corpus.dev, **corpus.tests}.get(part) or 0
-        return max((int(self._once("lines", _lines, path)) for path in self._files(part)), default=0)
+        if part == TRAIN:
+            return self._most_lines(self.experiment.corpus_files(part))
+        given = corpus.dev if part == DEV else corpus.tests[part]
+        corpora = self.experiment.corpora
+        parts = [] if given is None else [*given.described.values()]
+        return sum(self._most_lines([corpora / name for name in one.files]) for one in parts)
 
     def cells(self, testset: str, systems: Iterable[str]) -> float:
         """Millions of outputs of these systems: replicas times segments."""
@@ -54,6 +59,9 @@ class Sizes:
         """The same of the largest systems that are in memory together when pairs are tested."""
         replicas = self.experiment.replicas
         return self.cells(testset, sorted(systems, key=lambda name: -len(replicas(name)))[:most])
+
+    def _most_lines(self, files: Iterable[Path]) -> int:
+        return max((int(self._once("lines", _lines, path)) for path in files if path.is_file()), default=0)
 
     def _files(self, part: str) -> list[Path]:
         return [path for path in self.experiment.corpus_files(part) if path.is_file()]

@@ -24,6 +24,7 @@ class Hiero(Embedded):
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
     TRAIN_MB = 280.0
+    MODEL_MB = 150.0
 
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:

@@ -18,7 +18,7 @@ class Look(Stage):
     """One look at all pairs: what is settled, and which systems get more replicas."""
 
     NAME = "look"
-    MEMORY_MB = 300, 85.0
+    MEMORY_MB = 350, 95.0
     VERSION = 2
     LOG = "look/{look}"
     WAITS_FOR_LOOKS = True

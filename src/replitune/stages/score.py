@@ -62,6 +62,11 @@ class Scoring(Stage):
     def load(self, sizes: Sizes) -> float:
         return sizes.scored(self.testset, [self.system])
 
+    def memory_mb(self, sizes: Sizes) -> int:
+        from replitune.metrics.registry import METRICS
+
+        return super().memory_mb(sizes) + METRICS[self.metric["name"]].programs_mb
+
     @property
     def members(self) -> list[Replica]:
         return replica_ids(self.replicas)

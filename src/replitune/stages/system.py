@@ -48,7 +48,8 @@ class SystemStage(Stage):
         )
 
     def memory_mb(self, sizes: Sizes) -> int:
-        segments = max(map(sizes.segments, sizes.experiment.testsets), default=0)
+        read = ["dev"] if "dev" in self.reads else sizes.experiment.testsets
+        segments = max(map(sizes.segments, read), default=0)
         backend = sizes.experiment.backends[self.system]
         return backend.memory_mb(self.NAME, sizes.text_mb("train"), segments)
 

@@ -30,7 +30,7 @@ class StoreStage(Stage):
 
     KEPT = True
     WAITS_FOR_LOOKS = True
-    MEMORY_MB = 300, 85.0
+    MEMORY_MB = 350, 95.0
     testset: str
     metric: str
     systems: list[str]
@@ -64,7 +64,7 @@ class MetricsStage(Stage):
     """A stage that reads segment statistics of several metrics on one test set."""
 
     WAITS_FOR_LOOKS = True
-    MEMORY_MB = 300, 85.0
+    MEMORY_MB = 350, 95.0
     testset: str
     metrics: list[str]
     systems: list[str]

@@ -50,7 +50,8 @@ LAST = "report/report"
 
 LARGE = 1 << 22
 """Bytes from which a job does not read an input again that has the size and times of when it was
-made: every job of a system has its model among them. The manifest and `verify` read all."""
+made: every job of a system has its model among them. The manifest and `verify` read all. (Snakemake
+touches single files after their job, which are read again, but not what is in a folder.)"""
 
 
 class Maker(NamedTuple):

@@ -3,7 +3,7 @@
     python benchmarks/bench_phrase_training.py DATA [--source de --target en --threads 1]
 
 DATA holds train.lc.norm.tok.{de,en}.gz and val.lc.norm.tok.{de,en}.gz of Multi30k. Memory is
-the largest resident set of one process; the aligners run before the rest of the training.
+the largest resident set of one process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from replitune.phrase.train import train_phrase_system
 from replitune.running.files import read_lines
 
 
-def usage(who: int) -> tuple[float, float]:
-    """CPU seconds and peak resident megabytes."""
-    used = resource.getrusage(who)
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+def usage() -> tuple[float, float]:
+    """CPU seconds and peak resident megabytes, of this process and those that it has started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used), max(u.ru_maxrss for u in used) / 1024
 
 
 def main() -> None:
@@ -42,14 +42,21 @@ def main() -> None:
     source, target = text("train", options.source), text("train", options.target)
     settings = PhraseSettings(alignment=options.alignment, lm_order=options.lm_order)
     with tempfile.TemporaryDirectory() as name:
-        begin, before = time.monotonic(), usage(resource.RUSAGE_SELF)[0]
-        model = train_phrase_system(source, target, settings, Path(name) / "model", threads=options.threads)
+        begin = time.monotonic()
+        cpu = [usage()[0]]
+
+        def progress(line: str) -> None:
+            if " word links (" in line:
+                cpu.append(usage()[0])
+
+        model = train_phrase_system(
+            source, target, settings, Path(name) / "model", threads=options.threads, progress=progress
+        )
         wall = time.monotonic() - begin
-        own, own_memory = usage(resource.RUSAGE_SELF)
-        aligners, aligner_memory = usage(resource.RUSAGE_CHILDREN)
+        cpu.append(usage()[0])
         print(f"pairs             {len(source)}")
-        print(f"alignment         {aligners:.1f} CPU-s, {aligner_memory:.0f} MB per direction")
-        print(f"all the rest      {own - before:.1f} CPU-s, {own_memory:.0f} MB")
+        print(f"to the word links {cpu[1] - cpu[0]:.1f} CPU-s")
+        print(f"all the rest      {cpu[2] - cpu[1]:.1f} CPU-s, {usage()[1]:.0f} MB")
         print(f"wall              {wall:.1f} s with --threads {options.threads}")
         try:
             import kenlm

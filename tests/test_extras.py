@@ -95,7 +95,8 @@ def test_the_page_of_a_comparison_needs_plots_before_anything_is_read(
 
 def test_systems_say_what_they_lack_before_anything_runs(without: Callable[..., None]):
     without("thot", "pymarian", "sentencepiece")
-    (error,) = get_backend("a", {}, "phrase").missing()
+    assert get_backend("a", {}, "phrase").missing() == [], "the default aligner is our own"
+    (error,) = get_backend("a", {"training": {"alignment": "eflomal"}}, "phrase").missing()
     assert error.fix == extras.to_install("phrase")
     (error,) = program.missing("pymarian")
     assert "pymarian, sentencepiece" in str(error)

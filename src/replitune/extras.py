@@ -23,7 +23,7 @@ class Extra:
 
 EXTRAS = {
     "workflow": Extra("running whole experiments", ("snakemake",)),
-    "phrase": Extra("training phrase-based systems", ("thot",)),
+    "phrase": Extra("word alignment by fast_align or eflomal", ("thot",)),
     "plots": Extra("figures and pages", ("matplotlib", "jinja2", "fontTools")),
     "nmt": Extra("neural systems by Marian", ("pymarian", "sentencepiece")),
     "notice": Extra("how often people notice a difference", ("mt_thresholds",)),

@@ -94,6 +94,7 @@ def test_what_a_job_is_told_reads_as_the_same_stage():
         "account": {},
         "kernels": {},
         "train": {"system": "lexro"},
+        "table": {"system": "lexro", "testset": "test1"},
         "tune": {"system": "lexro", "replica": "mert-002"},
         "decode": {"system": "lexro", "replica": "pro-001"},
         "score": {"testset": "test1", "metric": "ter-norm", "system": "lexro"},

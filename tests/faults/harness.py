@@ -49,6 +49,7 @@ EXPERIMENT = {
 STAGES = {
     "corpus": ["corpus"],
     "train": ["models"],
+    "table": ["options"],
     "tune": ["tuning"],
     "decode": ["decodes"],
     "score": ["stats"],
@@ -58,7 +59,18 @@ STAGES = {
     "manifest": ["manifest.json"],
 }
 """What each command of the workflow makes."""
-KEPT = ("corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures")
+KEPT = (
+    "corpus",
+    "models",
+    "options",
+    "tuning",
+    "decodes",
+    "derivations",
+    "stats",
+    "tests",
+    "tables",
+    "figures",
+)
 PATIENCE = 600.0
 """Seconds without a new job, or for a run to end, after which something hangs."""
 

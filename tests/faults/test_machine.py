@@ -58,7 +58,7 @@ def inside(folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("stage", ["train", "tune", "decode", "score", "derive", "test", "report"])
+@pytest.mark.parametrize("stage", ["train", "table", "tune", "decode", "score", "derive", "test", "report"])
 def test_no_stage_reads_a_damaged_file(faults: Faults, stage: str, capsys: pytest.CaptureFixture[str]):
     """The command of a job, run again by hand on inputs of which one is damaged."""
     rng = random.Random(f"damage {stage}")

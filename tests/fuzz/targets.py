@@ -106,7 +106,9 @@ def nbest(path: Path) -> None:
 
 
 def arpa(path: Path) -> None:
-    model = read_arpa(path)
+    folder = path.with_name("lm")
+    folder.mkdir(exist_ok=True)
+    model = read_arpa(path, folder)
     assert len(set(model.words)) == len(model.words)
     for n, (grams, probs, rests) in enumerate(
         zip(model.ngrams, model.logprobs, model.backoffs, strict=True), start=1
@@ -117,7 +119,8 @@ def arpa(path: Path) -> None:
         assert ((grams >= 0) & (grams < len(model.words))).all()
     again = path.with_name("again.arpa")
     write_arpa(model, again)
-    assert [p.tobytes() for p in read_arpa(again).logprobs] == [p.tobytes() for p in model.logprobs]
+    written = [p.tobytes() for p in model.logprobs]
+    assert [p.tobytes() for p in read_arpa(again, folder).logprobs] == written
 
 
 def weights(path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_lm import arpa_model, trained_lm
 
 from replitune.errors import ReplituneError
-from replitune.phrase.arpa import NgramModel, read_arpa, write_arpa
-from replitune.phrase.kneser_ney import train_lm
+from replitune.phrase.arpa import NgramModel, write_arpa
 
 FOREIGN = """\
 made by hand; text before the header is comment
@@ -42,7 +42,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_other_peoples_files(tmp_path: Path) -> None:
-    model = read_arpa(write(tmp_path, FOREIGN))
+    model = arpa_model(write(tmp_path, FOREIGN))
     assert model.words == ["<unk>", "<s>", "</s>", "a", "b"]
     assert [grams.tolist() for grams in model.ngrams] == [[[0], [1], [2], [3], [4]], [[1, 3], [3, 0]]]
     assert model.logprobs[0].tolist() == [-1.5, -99, -0.5, -0.25, -99]
@@ -60,7 +60,7 @@ def test_gz_crlf_and_a_missing_unk(tmp_path: Path) -> None:
     )
     path = tmp_path / "lm.gz"
     path.write_bytes(gzip.compress(text.replace("\n", "\r\n").encode()))
-    model = read_arpa(path)
+    model = arpa_model(path)
     assert model.words == ["<s>", "</s>", "a", "b", "<unk>"]
     assert model.ngrams[0].tolist() == [[0], [1], [2], [3], [4]]
     assert model.logprobs[0][4] == -100
@@ -68,7 +68,7 @@ def test_gz_crlf_and_a_missing_unk(tmp_path: Path) -> None:
 
 
 def trained(order: int = 3) -> NgramModel:
-    return train_lm([["the", "house"], ["the", "old", "house", "."], [], ["a", "\u00a0x\u2028"]], order)
+    return trained_lm([["the", "house"], ["the", "old", "house", "."], [], ["a", "\u00a0x\u2028"]], order)
 
 
 def same(one: NgramModel, two: NgramModel) -> bool:
@@ -86,14 +86,11 @@ def same(one: NgramModel, two: NgramModel) -> bool:
 def test_reading_gives_what_was_written(order: int, tmp_path: Path) -> None:
     model = trained(order)
     write_arpa(model, tmp_path / "lm.arpa")
-    assert same(read_arpa(tmp_path / "lm.arpa"), model)
+    assert same(arpa_model(tmp_path / "lm.arpa"), model)
 
 
 def test_folders(tmp_path: Path) -> None:
-    model = trained()
-    model.save(tmp_path)
-    loaded = NgramModel.load(tmp_path)
-    assert same(loaded, model)
+    loaded = trained()
     assert isinstance(loaded.ngrams[2], np.memmap)
 
 
@@ -101,7 +98,7 @@ def test_parts_of_a_section_are_put_together(tmp_path: Path, monkeypatch: pytest
     model = trained()
     write_arpa(model, tmp_path / "lm.arpa")
     monkeypatch.setattr("replitune.phrase.arpa.CHUNK", 2)
-    assert same(read_arpa(tmp_path / "lm.arpa"), model)
+    assert same(arpa_model(tmp_path / "lm.arpa"), model)
 
 
 def test_a_file_cut_off_anywhere_is_an_error(tmp_path: Path) -> None:
@@ -110,11 +107,11 @@ def test_a_file_cut_off_anywhere_is_an_error(tmp_path: Path) -> None:
     for kept in range(lines.index("\\end\\")):
         path = write(tmp_path, "\n".join(lines[:kept]) + "\n")
         with pytest.raises(ReplituneError) as error:
-            read_arpa(path)
+            arpa_model(path)
         assert error.value.file == str(path)
         if kept > 1:
             assert error.value.line is not None
-    assert same(read_arpa(write(tmp_path, "\n".join(lines))), trained())
+    assert same(arpa_model(write(tmp_path, "\n".join(lines))), trained())
 
 
 @pytest.mark.parametrize(
@@ -137,19 +134,19 @@ def test_a_file_cut_off_anywhere_is_an_error(tmp_path: Path) -> None:
 def test_broken_lines_are_named(old: str, new: str, line: int, message: str, tmp_path: Path) -> None:
     assert FOREIGN.count(old) == 1
     with pytest.raises(ReplituneError, match=message) as error:
-        read_arpa(write(tmp_path, FOREIGN.replace(old, new)))
+        arpa_model(write(tmp_path, FOREIGN.replace(old, new)))
     assert error.value.line == line
 
 
 def test_not_a_language_model(tmp_path: Path) -> None:
     with pytest.raises(ReplituneError, match="not an ARPA file"):
-        read_arpa(write(tmp_path, "hello\n"))
+        arpa_model(write(tmp_path, "hello\n"))
     with pytest.raises(ReplituneError, match="no such file"):
-        read_arpa(tmp_path / "nothing.arpa")
+        arpa_model(tmp_path / "nothing.arpa")
     with pytest.raises(ReplituneError, match="a binary of KenLM"):
-        read_arpa(write(tmp_path, "mmap lm http://kheafield.com/code format version 5\n\0"))
+        arpa_model(write(tmp_path, "mmap lm http://kheafield.com/code format version 5\n\0"))
     with pytest.raises(ReplituneError, match="lists no n-grams"):
-        read_arpa(write(tmp_path, "\\data\\\n\n\\end\\\n"))
+        arpa_model(write(tmp_path, "\\data\\\n\n\\end\\\n"))
     without = FOREIGN.replace("-0.5\t</s>\n", "").replace("ngram 1=5", "ngram 1=4")
     with pytest.raises(ReplituneError, match="has no </s>"):
-        read_arpa(write(tmp_path, without))
+        arpa_model(write(tmp_path, without))

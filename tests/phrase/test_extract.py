@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replitune.phrase.encode import RESERVED, Encoded, encode
-from replitune.phrase.extract import count_pairs, extract
+from replitune.phrase.encode import RESERVED, Encoded, encode, encode_known
+from replitune.phrase.extract import extract
+from replitune.phrase.linked import Linked
+from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
@@ -104,8 +108,16 @@ def test_equals_the_definition(pairs: list[Pair], longest: int) -> None:
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
-@given(st.lists(segment, min_size=1, max_size=6), st.integers(1, LONGEST_PHRASE))
-def test_counts_and_internal_links_equal_dictionaries(pairs: list[Pair], longest: int) -> None:
+@given(
+    st.lists(segment, min_size=1, max_size=6),
+    st.integers(1, LONGEST_PHRASE),
+    st.none() | st.lists(st.lists(st.sampled_from("uvwx"), max_size=4), max_size=3),
+    st.sampled_from([1, 2, 10_000]),
+    st.sampled_from([1, 5, 1 << 24]),
+)
+def test_counts_and_internal_links_equal_dictionaries(
+    pairs: list[Pair], longest: int, known: list[list[str]] | None, block: int, most: int
+) -> None:
     counts: Counter[tuple[str, str]] = Counter()
     inside: dict[tuple[str, str], Counter[int]] = {}
     for source_words, target_words, links in pairs:
@@ -118,27 +130,42 @@ def test_counts_and_internal_links_equal_dictionaries(pairs: list[Pair], longest
             )
             counts[key] += 1
             inside.setdefault(key, Counter())[mask] += 1
+    sources: Counter[str] = Counter()
+    targets: Counter[str] = Counter()
+    for (f, e), times in counts.items():
+        sources[f] += times
+        targets[e] += times
 
-    source, target, links = corpus(pairs)
-    found = extract(source, target, links, longest)
-    distinct = count_pairs(source, target, found, longest)
-    assert len(distinct.count) == len(counts)
-    segments = np.repeat(np.arange(len(pairs)), np.diff(found.start))
-    sources, targets = {}, {}
-    for number, example in enumerate(distinct.example.tolist()):
-        source_words, target_words, _ = pairs[segments[example]]
-        s, m = found.source_begin[example], found.source_length[example]
-        t, n = found.target_begin[example], found.target_length[example]
-        f, e = " ".join(source_words[s : s + m]), " ".join(target_words[t : t + n])
-        assert distinct.count[number] == counts.pop((f, e))
-        frequent = max(inside[f, e].values())
-        best = min(mask for mask, times in inside[f, e].items() if times == frequent)
-        assert int(found.links[example]) == best
-        sources[f] = distinct.source_count[distinct.source_phrase[number]]
-        targets[e] = distinct.target_count[distinct.target_phrase[number]]
+    linked = Linked(*corpus(pairs))
+    text = None if known is None else encode_known(known, linked.source.vocab)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("replitune.phrase.pairs.BLOCK", block)
+        patch.setattr("replitune.phrase.pairs.MOST", most)
+        phrases = LinkedPhrases(linked, longest, text)
+        parts = list(phrases.parts())
+    assert phrases.extracted == counts.total()
+    if known is not None:
+        there = {" ".join(one[i:j]) for one in known for j in range(len(one) + 1) for i in range(j)}
+        counts = Counter({key: times for key, times in counts.items() if key[0] in there})
+    begins = []
+    for part in parts:
+        source_at, source_length, source_count = (
+            np.repeat(array, part.options).tolist()
+            for array in (part.source_at, part.source_length, part.source_count)
+        )
+        begins.append({linked.source.words[at] for at in source_at})
+        for k, times in enumerate(part.count.tolist()):
+            f = spelt(linked.source, source_at[k], source_length[k])
+            e = spelt(linked.target, part.target_at[k], part.target_length[k])
+            assert times == counts.pop((f, e))
+            frequent = max(inside[f, e].values())
+            assert part.links[k] == min(mask for mask, n in inside[f, e].items() if n == frequent)
+            assert source_count[k] == sources[f]
+            assert part.target_count[k] == targets[e]
+            assert part.backward[k].sum() == part.forward[k].sum() == times
     assert not counts
-    for phrase, total in sources.items():
-        assert total == sum(sum(c.values()) for (f, _), c in inside.items() if f == phrase)
-    for phrase, total in targets.items():
-        assert total == sum(sum(c.values()) for (_, e), c in inside.items() if e == phrase)
-    assert np.array_equal(np.bincount(distinct.pair, minlength=0), distinct.count)
+    assert all(max(one) < min(other) for one, other in itertools.pairwise(begins))
+
+
+def spelt(side: Encoded, at: int, length: int) -> str:
+    return " ".join(side.vocab[word] for word in side.words[at : at + length])

@@ -7,15 +7,17 @@ import math
 import os
 import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_lm import trained_lm
 
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel, write_arpa
 from replitune.phrase.encode import encode
-from replitune.phrase.kneser_ney import FALLBACK, discounts, train_lm
+from replitune.phrase.kneser_ney import FALLBACK, Pile, discounts, train_lm
 
 
 def babble(sentences: int, seed: int, words: int = 600, longest: int = 9) -> list[list[str]]:
@@ -35,14 +37,16 @@ def babble(sentences: int, seed: int, words: int = 600, longest: int = 9) -> lis
 class Definition:
     """Chen and Goodman's equations (21) to (26) with counts in dictionaries."""
 
-    def __init__(self, text: list[list[str]], order: int) -> None:
+    def __init__(self, text: list[list[str]], order: int, prune: Sequence[int] = ()) -> None:
         self.order = order
+        self.prune = [0, *prune, *[prune[-1] if prune else 0] * order]
         sentences = [["<s>", *words, "</s>"] for words in text]
         raw: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(order + 1)]
         for words in sentences:
             for n in range(1, order + 1):
                 for i in range(len(words) - n + 1):
                     raw[n][tuple(words[i : i + n])] += 1
+        self.raw = raw
         self.counts = [Counter(), *raw[1:]]
         for n in range(1, order):
             left = Counter(gram[1:] for gram in raw[n + 1])
@@ -70,9 +74,14 @@ class Definition:
         if not total:
             return lower
         d = self.discounts[n]
-        count = following.get((*context, word), 0)
-        own = count - d[min(count, 3) - 1] if count else 0.0
-        return own / total + sum(d[min(c, 3) - 1] for c in following.values()) / total * lower
+        taken = {g: d[min(c, 3) - 1] if self.kept(g) else c for g, c in following.items()}
+        gram = (*context, word)
+        own = following[gram] - taken[gram] if gram in following else 0.0
+        return own / total + sum(taken.values()) / total * lower
+
+    def kept(self, gram: tuple[str, ...]) -> bool:
+        """Whether it is not pruned; what is pruned gives all of its mass to the order below."""
+        return len(gram) == 1 or self.raw[len(gram)][gram] > self.prune[len(gram)]
 
 
 class Query:
@@ -105,10 +114,15 @@ class Query:
         return total
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_equals_the_definition(order: int) -> None:
+@pytest.mark.parametrize(
+    ("order", "prune"), [(1, ()), (2, ()), (3, ()), (4, ()), (3, (0, 0, 1)), (4, (0, 1)), (4, (0, 0, 1, 3))]
+)
+def test_equals_the_definition(order: int, prune: tuple[int, ...]) -> None:
     text = babble(250, order)
-    model, definition = Query(train_lm(text, order)), Definition(text, order)
+    model, definition = Query(trained_lm(text, order, prune)), Definition(text, order, prune)
+    for n in range(2, order + 1):
+        kept = {gram for gram in definition.raw[n] if definition.kept(gram)}
+        assert kept == {gram for gram in model.prob if len(gram) == n}
     assert FALLBACK not in definition.discounts[1:3]
     rng = random.Random(0)
     for _ in range(60):
@@ -120,10 +134,12 @@ def test_equals_the_definition(order: int) -> None:
             assert model.score(context, word) == pytest.approx(expected, abs=2e-6)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5, 6])
-def test_probabilities_sum_to_one(order: int) -> None:
+@pytest.mark.parametrize(
+    ("order", "prune"), [(1, ()), (2, ()), (3, ()), (5, ()), (6, ()), (5, (0, 0, 1)), (3, (0, 1, 2))]
+)
+def test_probabilities_sum_to_one(order: int, prune: tuple[int, ...]) -> None:
     text = babble(300, 7)
-    query = Query(train_lm(text, order))
+    query = Query(trained_lm(text, order, prune))
     vocab = [key[0] for key in query.prob if len(key) == 1 and key != ("<s>",)]
     rng = random.Random(1)
     contexts = [tuple(rng.choices(vocab, k=rng.randint(0, order - 1))) for _ in range(15)]
@@ -135,7 +151,7 @@ def test_probabilities_sum_to_one(order: int) -> None:
 
 
 def test_a_hand_worked_model() -> None:
-    query = Query(train_lm([["a", "b"], ["a", "b"], ["b"]], 2))
+    query = Query(trained_lm([["a", "b"], ["a", "b"], ["b"]], 2))
     # unigrams: a follows <s>: 1; b follows a, <s>: 2; </s> follows b: 1. No count of 3, so the
     # discounts are 0.5, 1, 1.5: freed 2 of 4, shared by a, b, </s>, <unk>
     share = 2 / 4 / 4
@@ -162,11 +178,11 @@ def test_discounts_are_chen_and_goodmans() -> None:
 
 def test_the_fallback_is_announced() -> None:
     said: list[str] = []
-    train_lm([["a"]], 3, said.append)
+    trained_lm([["a"]], 3, progress=said.append)
     assert len(said) == 1
     assert "1, 2, 3" in said[0]
     said.clear()
-    train_lm(babble(300, 3), 3, said.append)
+    trained_lm(babble(300, 3), 3, progress=said.append)
     assert not said
 
 
@@ -174,23 +190,90 @@ def test_the_fallback_is_announced() -> None:
 def test_kenlm_scores_the_written_file_as_we_do(order: int, tmp_path: Path) -> None:
     kenlm = pytest.importorskip("kenlm")
     text = babble(300, 11)
-    model = train_lm(text, order)
+    model = trained_lm(text, order)
     write_arpa(model, tmp_path / "lm.arpa")
     query, oracle = Query(model), kenlm.Model(str(tmp_path / "lm.arpa"))
     for words in [*babble(40, 12), ["never", "seen"], []]:
         assert query.sentence(words) == pytest.approx(oracle.score(" ".join(words)), abs=1e-4)
 
 
+def in_bytes(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("prune", [(), (0, 0, 1)])
+def test_blocks_change_no_byte(
+    prune: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = [*babble(400, 5), []]
+    models = []
+    for block in (1 << 23, 700, 64, 1):
+        monkeypatch.setattr("replitune.phrase.kneser_ney.BLOCK", block)
+        folder = tmp_path / str(block)
+        folder.mkdir()
+        train_lm(text, 4, folder, prune)
+        models.append(in_bytes(folder))
+    assert all(model == models[0] for model in models)
+    assert sorted(models[0])[-2:] == ["ngrams4.npy", "words.txt"], "nothing else is left there"
+
+
+def test_nothing_is_spilled_under_a_name(tmp_path: Path) -> None:
+    """So that nothing is left of it after kill -9."""
+
+    def watched() -> Iterator[list[str]]:
+        yield from babble(300, 3)
+        assert not list(tmp_path.iterdir())
+
+    seen: set[str] = set()
+    put = Pile.put
+
+    def watching(self: Pile, array: np.ndarray) -> None:
+        put(self, array)
+        seen.update(path.name for path in tmp_path.iterdir())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pile, "put", watching)
+        train_lm(watched(), 3, tmp_path)
+    assert not seen
+
+
+def test_text_of_more_words_than_32_bits_can_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replitune.phrase.kneser_ney.LONGEST_TEXT", 8)
+    trained_lm([["a", "b"], ["c", "d"]], 2)
+    with pytest.raises(ReplituneError, match="too much text for a language model"):
+        trained_lm([["a", "b"], ["c", "d", "e"]], 2)
+
+
+def test_a_pruned_model_is_lmplz() -> None:
+    """What `lmplz -o 4 --prune 0 0 1 2 --discount_fallback` printed of the same text."""
+    model = Query(trained_lm(babble(300, 11), 4, (0, 0, 1, 2)))
+    assert Counter(map(len, model.prob)) == {1: 337, 2: 1249, 3: 46, 4: 1}
+    for line in (
+        "-2.9914365 <unk> 0",
+        "-1.518396 w1 -0.25889516",
+        "-1.1194849 w0 -0.335693",
+        "-1.4027069 w0 w1 -0.026843317",
+        "-0.8313793 <s> w0 -0.2330179",
+        "-0.895179 w0 w0 -0.15825401",
+        "-0.48248813 <s> w0 w0 0",
+        "-0.7049682 w0 w0 w0 0",
+        "-0.5816921 w0 w0 w0 </s> 0",
+    ):
+        prob, *gram, rest = line.split()
+        assert model.prob[tuple(gram)] == pytest.approx(float(prob), abs=1e-6)
+        assert model.rest[tuple(gram)] == pytest.approx(float(rest), abs=1e-6)
+
+
 def test_wrong_texts() -> None:
     with pytest.raises(ReplituneError, match="no text"):
-        train_lm([], 3)
+        trained_lm([], 3)
     with pytest.raises(ReplituneError, match="a reserved word") as error:
-        train_lm([["a"], ["b", "<s>"]], 3)
+        trained_lm([["a"], ["b", "<s>"]], 3)
     assert error.value.line == 2
 
 
 def test_every_word_is_a_unigram_in_order_of_frequency() -> None:
-    model = train_lm([["b", "c", "b"], ["a", "c", "b"]], 2)
+    model = trained_lm([["b", "c", "b"], ["a", "c", "b"]], 2)
     assert model.words == ["<unk>", "<s>", "</s>", "b", "c", "a"]
     assert model.ngrams[0][:, 0].tolist() == list(range(6))
     assert encode([["b", "c", "b"]]).vocab == ["b", "c"]
@@ -208,7 +291,7 @@ def test_perplexity_is_lmplz(order: int, lmplz: float, tmp_path: Path) -> None:
         with gzip.open(folder / f"{name}.lc.norm.tok.en.gz", "rt", encoding="utf-8") as handle:
             return handle.read().splitlines()
 
-    write_arpa(train_lm([line.split() for line in lines("train")], order), tmp_path / "lm.arpa")
+    write_arpa(trained_lm([line.split() for line in lines("train")], order), tmp_path / "lm.arpa")
     oracle = kenlm.Model(str(tmp_path / "lm.arpa"))
     dev = lines("val")
     words = sum(len(line.split()) + 1 for line in dev)

@@ -10,6 +10,7 @@ import pytest
 from decoder_oracle import random_ngrams, random_table
 
 from replitune.errors import ReplituneError
+from replitune.phrase.arpa import read_arpa, write_arpa
 from replitune.phrase.decoder import Decoder
 from replitune.phrase.features import FEATURES
 from replitune.phrase.model import PhraseModel
@@ -22,7 +23,8 @@ def folder(tmp_path: Path) -> Path:
     table = random_table(rng)
     (tmp_path / "lm").mkdir()
     table.save(tmp_path)
-    random_ngrams(rng, 3, len(table.target_vocab) - 3).save(tmp_path / "lm")
+    write_arpa(random_ngrams(rng, 3, len(table.target_vocab) - 3), tmp_path / "lm.arpa")
+    read_arpa(tmp_path / "lm.arpa", tmp_path / "lm")
     features = {feature.name: feature.arity for feature in FEATURES}
     (tmp_path / "model.json").write_text(json.dumps({"features": features}))
     return tmp_path
@@ -35,6 +37,7 @@ def nbest(model: PhraseModel) -> list[str]:
 
 def test_mapped_queries_and_computed_ones_decode_the_same(folder):
     computed = PhraseModel.load(folder)
+    PhraseModel.save_lm(folder)
     computed.save_queries(folder)
     mapped = PhraseModel.load(folder)
     assert isinstance(mapped.lm.nodes, np.memmap)
@@ -44,6 +47,7 @@ def test_mapped_queries_and_computed_ones_decode_the_same(folder):
 
 def test_saving_twice_gives_the_same_bytes(folder):
     def content() -> dict[str, bytes]:
+        PhraseModel.save_lm(folder)
         PhraseModel.load(folder).save_queries(folder)
         return {path.name: path.read_bytes() for path in (folder / "decoder").iterdir()}
 
@@ -67,6 +71,7 @@ def test_every_source_phrase_is_found(folder):
 
 
 def test_features_can_be_left_out_when_loading(folder):
+    PhraseModel.save_lm(folder)
     PhraseModel.load(folder).save_queries(folder)
     model = PhraseModel.load(folder, features=("tm", "penalties"))
     assert model.layout.dimension == 6
@@ -89,6 +94,7 @@ def test_a_folder_without_a_model_is_named(tmp_path):
 @pytest.mark.parametrize("name", ["scores.npy", "decoder/lm.nodes.npy", "lm/ngrams2.npy"])
 def test_a_damaged_model_is_named(folder, name):
     if name.startswith("decoder"):
+        PhraseModel.save_lm(folder)
         PhraseModel.load(folder).save_queries(folder)
     (folder / name).write_bytes((folder / name).read_bytes()[:100])
     with pytest.raises(ReplituneError, match="incomplete or damaged"):

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replitune.phrase.encode import RESERVED, encode
-from replitune.phrase.extract import count_pairs, extract
+from replitune.phrase.extract import extract
+from replitune.phrase.linked import Linked
+from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.reordering import orientations, reordering_scores
 from replitune.phrase.symmetrise import Links
 
@@ -239,9 +241,8 @@ def test_scores_are_smoothed_relative_frequencies() -> None:
     )
     f = encode([s.split() for s, _, _ in pairs])
     e = encode([t.split() for _, t, _ in pairs], RESERVED)
-    found = extract(f, e, links)
-    distinct = count_pairs(f, e, found)
-    scores = np.exp(reordering_scores(distinct, *orientations(f, e, links, found), 0.5))
+    (distinct,) = LinkedPhrases(Linked(f, e, links), 7).parts()
+    scores = np.exp(reordering_scores(distinct.backward, distinct.forward, 0.5))
     number = int(np.flatnonzero(distinct.count == 3)[0])
     # previous: mono 2, swap 1, disc 0; next: mono 2, swap 0, disc 1; each + 0.5 over 4.5
     expected = [2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5, 2.5 / 4.5, 0.5 / 4.5, 1.5 / 4.5]

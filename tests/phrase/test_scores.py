@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from replitune.phrase.encode import RESERVED, Encoded, encode
-from replitune.phrase.extract import count_pairs, extract
 from replitune.phrase.lexical import lexical_table
-from replitune.phrase.scores import discounted, good_turing_factors, phrase_table
+from replitune.phrase.linked import Linked
+from replitune.phrase.pairs import LinkedPhrases
+from replitune.phrase.scores import counts_of_counts, discounted, good_turing_factors, phrase_table
 from replitune.phrase.symmetrise import Links
 from replitune.phrase.table import PhraseTable
 
@@ -37,10 +38,14 @@ def corpus(rows: list[tuple[str, str, str]]) -> tuple[Encoded, Encoded, Links]:
     return source, encode([row[1].split() for row in rows], RESERVED), links
 
 
-def train(rows: list[tuple[str, str, str]], **options: int | bool) -> PhraseTable:
-    source, target, links = corpus(rows)
-    found = extract(source, target, links)
-    return phrase_table(source, target, links, found, count_pairs(source, target, found), **options)
+def train(
+    rows: list[tuple[str, str, str]], max_options: int = 100, good_turing: bool = False
+) -> PhraseTable:
+    linked = Linked(*corpus(rows))
+    (pairs,) = LinkedPhrases(linked, 7).parts()
+    counts = counts_of_counts(pairs.count) if good_turing else None
+    lexical = lexical_table(linked.source, linked.target, linked.links)
+    return phrase_table(linked, lexical, pairs, counts, max_options=max_options)
 
 
 def options(table: PhraseTable) -> dict[str, dict[str, list[float]]]:
@@ -144,17 +149,18 @@ def test_good_turing_by_hand() -> None:
     d1 = 2 * 2.1 / 6.1
     d2 = 3 / 2 * 1.1 / 2.1
     d3 = 4 / 3 * 1.1 / 1.1  # above 1
-    factors = good_turing_factors(count)
+    factors = good_turing_factors(counts_of_counts(count))
     # 5/4 * 0.1/1.1 would fall below the factor of 3, which is 1
     assert factors[1:5].tolist() == pytest.approx([d1, d2, min(d3, 1), 1])
-    assert discounted(count).tolist() == pytest.approx([d1] * 6 + [2 * d2] * 2 + [3, 4, 12])
+    assert discounted(count, counts_of_counts(count)).tolist() == pytest.approx(
+        [d1] * 6 + [2 * d2] * 2 + [3, 4, 12]
+    )
 
 
 def test_good_turing_changes_relative_frequencies_only() -> None:
     plain, smooth = train(CORPUS), train(CORPUS, good_turing=True)
-    source, target, links = corpus(CORPUS)
-    distinct = count_pairs(source, target, extract(source, target, links))
-    factors = good_turing_factors(distinct.count)
+    (distinct,) = LinkedPhrases(Linked(*corpus(CORPUS)), 7).parts()
+    factors = good_turing_factors(counts_of_counts(distinct.count))
     before, after = options(plain), options(smooth)
     assert after["haus da"]["house"][0] == pytest.approx(before["haus da"]["house"][0] * factors[1])
     assert after["haus"]["house"][2] == pytest.approx(before["haus"]["house"][2] * factors[3])

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_lm import trained_lm
 
 import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import NgramModel, write_arpa
-from replitune.phrase.kneser_ney import train_lm
 from replitune.phrase.segmentation import Splitters
 from replitune.phrase.settings import PhraseSettings
 from replitune.phrase.table import PhraseTable
-from replitune.phrase.train import clean, train_phrase_system
+from replitune.phrase.train import Cleaned, clean, train_phrase_system
 from replitune.running.files import sha256_file
 from replitune.settings import plain, read
 
@@ -150,10 +150,12 @@ def test_features_that_are_left_out_are_not_listed(tmp_path: Path) -> None:
 
 
 def test_limits_are_inclusive() -> None:
-    row = ["w"] * 9
-    assert clean([row], [["w"]], 9, 9).source == [row]
-    assert clean([[*row, "w"]], [["w"]], 10, 9).ratio == 1
-    assert clean([row], [["w"]], 8, 9).long == 1
+    def cleaned(source: int, max_length: int) -> Cleaned:
+        return clean(np.array([source]), np.array([1]), max_length, 9)
+
+    assert cleaned(9, 9).kept.all()
+    assert cleaned(10, 10).ratio == 1
+    assert cleaned(9, 8).long == 1
 
 
 def test_more_text_for_the_language_model(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_more_text_for_the_language_model(tmp_path: Path) -> None:
     )
     assert any("20 lines of the training text, 1 more (1 blank lines left out)" in s for s in said)
     lm = NgramModel.load(tmp_path / "m" / "lm")
-    expected = train_lm([*(t.split() for t in target), ["a", "blue", "house"]], 3)
+    expected = trained_lm([*(t.split() for t in target), ["a", "blue", "house"]], 3)
     assert lm.words == expected.words
     assert np.array_equal(lm.logprobs[2], expected.logprobs[2])
     assert "blue" not in PhraseTable.load(tmp_path / "m").target_vocab
@@ -173,7 +175,7 @@ def test_more_text_for_the_language_model(tmp_path: Path) -> None:
 
 def test_a_ready_language_model(tmp_path: Path) -> None:
     source, target = text(20)
-    write_arpa(train_lm([["the", "house"], ["a", "tree"]], 4), tmp_path / "lm.arpa")
+    write_arpa(trained_lm([["the", "house"], ["a", "tree"]], 4), tmp_path / "lm.arpa")
     train_phrase_system(source, target, SMALL, tmp_path / "m", lm_arpa=tmp_path / "lm.arpa")
     lm = NgramModel.load(tmp_path / "m" / "lm")
     assert lm.order == 4
@@ -224,6 +226,9 @@ def test_splitting_is_stored_with_the_model(tmp_path: Path) -> None:
         ({"symmetrisation": "final"}, "symmetrisation is not one of"),
         ({"max_phrase_length": 9}, "at most 8"),
         ({"lm_order": 7}, "at most 6"),
+        ({"lm_prune": [1]}, "must begin with 0"),
+        ({"lm_prune": [0, 2, 1]}, "must begin with 0"),
+        ({"lm_prune": [0, 0, 1], "lm_order": 2}, "a number for each order at most"),
         ({"lm_ordre": 3}, "did you mean `lm_order`"),
         ({"max_length": 500}, "at most 200"),
         ({"reordering_smoothing": 0.0}, "at least 0.001"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from replitune.running import files
 from replitune.running.files import (
     atomic_open,
     new_folder,
+    read_blocks,
     read_lines,
     sha256_lines,
     split_lines,
@@ -175,3 +177,38 @@ def test_a_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path):
         raise RuntimeError
     assert [path.name for path in out.iterdir()] == ["new"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("size", [12, 20, 1 << 20])
+@pytest.mark.parametrize("text", ["", "one\ntwo", "\ufeffone\r\n\u00e9t\u00e9\u2028\r\r\n\n\nend\n", "\n"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_blocks_of_lines_are_the_lines(
+    tmp_path: Path, text: str, size: int, pack: Callable[[bytes], bytes]
+):
+    path = tmp_path / "text"
+    path.write_bytes(pack(text.encode()))
+    assert [line for block in read_blocks(path, size) for line in block] == read_lines(path)
+    path.write_bytes(pack(b"one\n" + b"x" * 100))
+    if size < 30:
+        with pytest.raises(ReplituneError, match="a line that is too long") as error:
+            list(read_blocks(path, size))
+        assert error.value.line == 2
+
+
+def test_what_is_wrong_in_a_later_block_is_named_by_its_line(tmp_path: Path):
+    path = tmp_path / "text"
+    for bad, message in ((b"\xff", "invalid UTF-8"), (b"\0", "NUL character")):
+        path.write_bytes(b"one\ntwo\n" * 50 + b"x" + bad + b"\n")
+        with pytest.raises(ReplituneError, match=message) as whole:
+            read_lines(path)
+        with pytest.raises(ReplituneError, match=message) as parts:
+            list(read_blocks(path, 16))
+        assert str(parts.value) == str(whole.value)
+        assert parts.value.line == 101
+    path.write_bytes(gzip.compress(b"one\ntwo\n" * 1000)[:-20])
+    with pytest.raises(ReplituneError, match="damaged or cut off"):
+        list(read_blocks(path, 16))
+    for name in ("nothing", "."):
+        with pytest.raises(ReplituneError) as error:
+            list(read_blocks(tmp_path / name))
+        assert error.value.file

@@ -11,6 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
+from replitune.experiment.reading import resolve
 from replitune.running.files import remove
 from support import run_again
 
@@ -96,6 +99,19 @@ def test_a_change_of_features_tunes_again_and_trains_nothing():
     changed = {**PHRASE, "systems": {**PHRASE["systems"]}}
     changed["systems"]["plain"] = {"backend": "phrase", "features": ["tm", "lm", "penalties"]}
     again = run_again(PHRASE, changed)
-    assert "train" not in again
+    assert not {"train", "table"} & {*again}
     assert again["tune"] == 3
     assert again["decode"] == 3
+
+
+def test_another_test_set_needs_its_tables_and_nothing_else_of_the_systems():
+    corpus = {**PHRASE["corpus"], "tests": {"t": 20, "u": 20}}
+    again = run_again(PHRASE, {**PHRASE, "corpus": corpus})
+    assert not {"train", "tune"} & {*again}
+    assert again["table"] == 2
+
+
+def test_full_tables_are_parts_of_models():
+    systems = {name: {**system, "tables": "full"} for name, system in PHRASE["systems"].items()}
+    experiment = Experiment(resolve({**PHRASE, "systems": systems}))
+    assert not any(job.stage == "table" for job in jobs_of(experiment))

@@ -121,7 +121,7 @@ def working_systems(jobs):
     """
     folders = tuple(
         f"{EXPERIMENT.folder}/logs/{stage}/"
-        for stage in ("train", "tune", "ask", "decode")
+        for stage in ("train", "table", "tune", "ask", "decode")
     )
     systems = {
         job.wildcards.get("system") for job in jobs if job.log.startswith(folders)

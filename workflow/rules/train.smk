@@ -1,4 +1,5 @@
-# models/<system>/: what the replicas of a trained system share.
+# models/<system>/: what the replicas of a trained system share; options/<system>/<test set>/: what of
+# it is of use for one text.
 
 
 rule train:
@@ -22,3 +23,25 @@ rule train:
         "train {wildcards.system}"
     shell:
         command("train")
+
+
+rule table:
+    input:
+        unpack(job_inputs("table")),
+    output:
+        directory(AT.table("{system}", "{testset}")),
+    log:
+        **logs("table", "{testset}", "{system}"),
+    wildcard_constraints:
+        system=systems_with("table"),
+    conda:
+        PROGRAMS
+    threads: 1
+    resources:
+        **amounts("table", runtime=60),
+    params:
+        job=job_settings("table"),
+    message:
+        "table of {wildcards.system} for {wildcards.testset}"
+    shell:
+        command("table")

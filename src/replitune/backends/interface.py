@@ -54,6 +54,8 @@ class Job:
     """models/<system>/"""
     train: tuple[Path, Path] | None = None
     """Source and target side of the parallel text, one segment a line."""
+    table: Path | None = None
+    """What the stage `table` made for the text that is to be translated."""
     dev: TestSet | None = None
     """The tuning set, with its source."""
 
@@ -76,6 +78,41 @@ class TrainJob(Job):
     """More text for a language model ..."""
     lm_arpa: Path | None = None
     """... or a ready one, for systems that have one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextJob(Job):
+    """Something for one text."""
+
+    testset: Path | None = None
+    """The prepared test set ..."""
+    text: Path | None = None
+    """... or only its source, one segment a line."""
+
+    @cached_property
+    def source(self) -> list[str]:
+        """The text to translate."""
+        if self.text is not None:
+            from replitune.running.files import read_lines
+
+            return read_lines(self.text)
+        return source_of(self.prepared, self.testset)
+
+    @cached_property
+    def prepared(self) -> TestSet:
+        from replitune.corpus.testset import read_prepared
+
+        if self.testset is None:
+            raise ReplituneError("references are needed: give --testset")
+        return read_prepared(self.testset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableJob(TextJob):
+    """Make what of a model is of use for one text."""
+
+    out: Path
+    """A folder, which does not exist yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +146,7 @@ class ReplicaJob(Job):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodeJob(Job):
+class DecodeJob(TextJob):
     """Translate one test set by one replica."""
 
     replica: Replica
@@ -117,32 +154,11 @@ class DecodeJob(Job):
     """Of the test set."""
     tuned: Path | None = None
     """What `tune` (a file) or `train_replica` (a folder) made."""
-    testset: Path | None = None
-    """The prepared test set ..."""
-    text: Path | None = None
-    """... or only its source, one segment a line."""
     answers: Path | None = None
     """What `ask` kept of a server's answers."""
     nbest: int | None = None
     nbest_out: Path | None = None
     """Also write so many best translations there, in Moses' format."""
-
-    @cached_property
-    def source(self) -> list[str]:
-        """The text to translate."""
-        if self.text is not None:
-            from replitune.running.files import read_lines
-
-            return read_lines(self.text)
-        return source_of(self.prepared, self.testset)
-
-    @cached_property
-    def prepared(self) -> TestSet:
-        from replitune.corpus.testset import read_prepared
-
-        if self.testset is None:
-            raise ReplituneError("references are needed: give --testset")
-        return read_prepared(self.testset)
 
 
 @dataclass(frozen=True)
@@ -188,12 +204,13 @@ class Backend:
     def stages(self) -> Mapping[str, Sequence[str]]:
         """The stages that this system has, and the parts that each one reads.
 
-        `train` makes models/<system>/. `tune` makes weights.json and history.parquet of a
+        `train` makes models/<system>/. `table` makes of it, for each text that is translated, what
+        that text can use. `tune` makes weights.json and history.parquet of a
         replica, `train_replica` instead a folder for each one. `decode` makes translations.
         `derive` says how the median replica came to its own. `ask` keeps the answers of a server, of
-        which `decode` makes translations. Parts are `train` (parallel text), `dev`, `model`, `tuned`
-        (the replica's weights.json or folder) and `answers`; `source` says that `decode` or `ask`
-        reads the source side of test sets.
+        which `decode` makes translations. Parts are `train` (parallel text), `dev`, `model`, `table`,
+        `tuned` (the replica's weights.json or folder) and `answers`; `source` says that `table`,
+        `decode` or `ask` reads the source side of test sets.
         """
         return {"decode": ("source",)}
 
@@ -256,6 +273,10 @@ class Backend:
     def train(self, job: TrainJob) -> None:
         """Write the folder `job.out`."""
         raise no_stage(self, "train")
+
+    def table(self, job: TableJob) -> None:
+        """Write the folder `job.out`."""
+        raise no_stage(self, "table")
 
     def tune(self, job: ReplicaJob) -> None:
         """Write weights to `job.out` and the history: by our tuners, unless overridden."""

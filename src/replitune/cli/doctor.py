@@ -141,9 +141,7 @@ def _workflow() -> list[ReplituneError]:
 def _system(backend: str) -> list[ReplituneError]:
     from replitune.backends.registry import get_backend
 
-    workflow, own = _workflow(), get_backend("it", {}, backend).missing()
-    # the extra `workflow` brings what the phrase-based system needs
-    return workflow if workflow and backend == "phrase" else [*workflow, *own]
+    return [*_workflow(), *get_backend("it", {}, backend).missing()]
 
 
 def _meteor() -> list[ReplituneError]:

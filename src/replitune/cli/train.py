@@ -46,12 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from replitune.backends.interface import TrainJob
+    from replitune.backends.registry import BACKENDS
     from replitune.corpus.reader import read_testset
     from replitune.phrase.settings import PhraseSettings
 
-    backend = chosen_system(
-        options, {"subset": options.subset, "training": assignments(options.set, PhraseSettings, "--set")}
-    )
+    training = assignments(options.set, PhraseSettings, "--set")
+    # no text is known yet that the model is to translate
+    tables = "full" if "tables" in BACKENDS[options.backend].Settings.__struct_fields__ else None
+    backend = chosen_system(options, {"subset": options.subset, "tables": tables, "training": training})
     backend.train(
         TrainJob(
             seed=options.seed,

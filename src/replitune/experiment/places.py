@@ -45,6 +45,10 @@ class Places:
     def model(self, system: str) -> str:
         return self.at("models", system)
 
+    def table(self, system: str, testset: str) -> str:
+        """What of a model is of use for a text."""
+        return self.at("options", system, testset)
+
     def replica(self, system: str, replica: str) -> str:
         """The folder of a tuning run or a training."""
         return self.at("tuning", system, replica)

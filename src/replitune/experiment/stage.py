@@ -172,6 +172,7 @@ STAGES: Registry[type[Stage]] = Registry(
         "account": "replitune.stages.corpus:Account",
         "kernels": "replitune.stages.kernels:Kernels",
         "train": "replitune.stages.train:Train",
+        "table": "replitune.stages.train:Table",
         "tune": "replitune.stages.tune:Tune",
         "train_replica": "replitune.stages.tune:TrainReplica",
         "ask": "replitune.stages.ask:Ask",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from replitune.backends.interface import DecodeJob, Derivation, needed, source_of
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from replitune.corpus.testset import TestSet
     from replitune.hiero.chart import Matched
     from replitune.hiero.system import HieroSystem
+    from replitune.phrase.train import ModelKind
 
 
 class Hiero(Embedded):
@@ -25,31 +25,28 @@ class Hiero(Embedded):
     settings: HieroSystemSettings
     TRAIN_MB = 280.0
     MODEL_MB = 150.0
+    translating = ("decode", "derive")
 
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:
         return {"search": {"pop_limit": 20}}
 
     @property
-    def stages(self) -> Mapping[str, Sequence[str]]:
-        return {**super().stages, "derive": ("model", "tuned", "source")}
+    def kind(self) -> ModelKind:
+        from replitune.hiero.train import hiero_kind
 
-    def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
-        from replitune.hiero.model import HieroModel
-        from replitune.hiero.train import train_hiero_system
+        return hiero_kind(self.settings.training)
 
-        train_hiero_system(source, target, self.settings.training, out, **inputs)
-        HieroModel.load(out).save_queries(out)
-
-    def load(self, model: Path) -> HieroSystem:
+    @property
+    def translator(self) -> type[HieroSystem]:
         from replitune.hiero.system import HieroSystem
 
-        return HieroSystem(model, self.settings.features, self.settings.search)
+        return HieroSystem
 
     def derive(self, job: DecodeJob) -> list[Derivation]:
         from replitune.tuning.weights import read_weights
 
-        system = self.load(needed(job.model, "model"))
+        system = self.load(needed(job.model, "model"), job.table)
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
         return system.derivations(job.source, weights, job.threads)
 

@@ -25,6 +25,7 @@ class HieroModel(SavedModel[Grammar]):
     """
 
     what = "a hierarchical system"
+    OF_LM = ("extends",)
     Table = Grammar
     Layout = HieroLayout
 
@@ -36,4 +37,8 @@ class HieroModel(SavedModel[Grammar]):
         isolated = np.zeros(len(table.target_start) - 1, np.float32)
         target = frozen(table.target_start), frozen(table.target_symbols)
         score_isolated(lm.automaton, *target, lm_words, isolated)
-        return {"isolated": isolated, "extends": suffixes(lm)}
+        return {"isolated": isolated}
+
+    @classmethod
+    def compute_lm(cls, lm: LanguageModel) -> dict[str, NDArray]:
+        return {"extends": suffixes(lm)}

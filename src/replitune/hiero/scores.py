@@ -14,7 +14,7 @@ from replitune.hiero.trie import table_of
 from replitune.phrase.arrays import starts
 from replitune.phrase.encode import Encoded
 from replitune.phrase.lexical import lexical_table, weights_of
-from replitune.phrase.scores import discounted, limited
+from replitune.phrase.scores import counts_of_counts, discounted, limited
 from replitune.phrase.symmetrise import Links
 
 BLOCK = 1 << 20
@@ -33,7 +33,7 @@ def make_grammar(
     scores = np.empty((len(count), 4), np.float32)
     totals = np.bincount(target_side, weights=count), np.bincount(source_side, weights=count)
     if settings.good_turing:
-        count = discounted(count)
+        count = discounted(count, counts_of_counts(count))
     scores[:, 0] = log(count / totals[0][target_side])
     scores[:, 2] = log(count / totals[1][source_side])
     table = lexical_table(source, target, links)

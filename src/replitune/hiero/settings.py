@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from replitune.backends.settings import Subset, SystemSettings
 from replitune.errors import ReplituneError
-from replitune.phrase.settings import TrainingSettings, require_distinct
+from replitune.phrase.settings import EmbeddedSettings, TrainingSettings, require_distinct
 from replitune.settings import Settings, about
 
 Group = Literal["tm", "lm", "glue", "penalties"]
@@ -42,6 +41,7 @@ class HieroSettings(TrainingSettings):
     ] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_distinct(self.features, GROUPS)
         if self.max_symbols * self.max_span > MASK_BITS:
             raise ReplituneError(
@@ -63,7 +63,7 @@ class HieroSearchSettings(Settings):
     options: Annotated[int, about("Rules kept per source side.", ge=1)] = 20
 
 
-class HieroSystemSettings(SystemSettings):
+class HieroSystemSettings(EmbeddedSettings):
     """The embedded hierarchical system, trained on the corpus and tuned once per replica."""
 
     features: Annotated[
@@ -74,7 +74,6 @@ class HieroSystemSettings(SystemSettings):
             "model was trained for."
         ),
     ] = None
-    subset: Subset = "all"
     training: Annotated[HieroSettings, about("How the model is trained.")] = HieroSettings()
     search: Annotated[HieroSearchSettings, about("How the decoder searches.")] = HieroSearchSettings()
 

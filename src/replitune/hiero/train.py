@@ -1,8 +1,6 @@
 """Training of a hierarchical system: from a parallel text to a model folder.
 
-It holds the grammar (`grammar.json` and its arrays) and, as that of a phrase-based system, the
-language model in `lm/`, `source_segmentation.json` and `target_segmentation.json` when words are
-split, and `model.json`.
+It is as that of a phrase-based system, with a grammar (`grammar.json` and its arrays) for a table.
 """
 
 from __future__ import annotations
@@ -15,11 +13,12 @@ from typing import Any
 from replitune.errors import ReplituneError
 from replitune.hiero.extract import extract_rules
 from replitune.hiero.features import HieroLayout
+from replitune.hiero.model import HieroModel
 from replitune.hiero.scores import make_grammar
 from replitune.hiero.settings import HieroSettings
 from replitune.phrase.align import Progress
 from replitune.phrase.encode import Encoded
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.linked import Linked
 from replitune.phrase.train import ModelKind, train_system
 
 
@@ -28,15 +27,20 @@ def train_hiero_system(
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `replitune.phrase.train.train_system`."""
+    return train_system(hiero_kind(settings), source, target, settings, out, **inputs)
+
+
+def hiero_kind(settings: HieroSettings) -> ModelKind:
+    """That of hierarchical systems."""
     layout = HieroLayout.from_groups(settings.features)
-    kind = ModelKind("hiero", layout, partial(_train_grammar, settings))
-    return train_system(kind, source, target, settings, out, **inputs)
+    return ModelKind("hiero", layout, HieroModel, partial(_train_grammar, settings))
 
 
 def _train_grammar(
-    settings: HieroSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
+    settings: HieroSettings, linked: Linked, known: Encoded | None, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the grammar."""
+    source, target, links = linked.source, linked.target, linked.links
     rules = extract_rules(source, target, links, settings)
     if rules.extracted == 0:
         raise ReplituneError(

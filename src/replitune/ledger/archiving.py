@@ -81,7 +81,8 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
 
 
 def is_packed(name: str) -> bool:
-    """Whether a result is published: no training text, no models, no account of local files."""
+    """Whether a result is published: no training text, no models or their tables, no account of local
+    files."""
     first, _, rest = name.partition("/")
     if first == "corpus":
         return rest.endswith(".jsonl")

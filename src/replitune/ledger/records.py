@@ -31,6 +31,7 @@ from replitune.running.files import atomic_open, remove, sha256_file, together, 
 FOLDERS = (
     "corpus",
     "models",
+    "options",
     "tuning",
     "answers",
     "decodes",
@@ -318,7 +319,7 @@ def _index(results: Path, name: str) -> Path:
     return results / ".made" / f"{name}.json"
 
 
-WHOLE = {"models": 2, "tuning": 3, "tables": 1, "figures": 1}
+WHOLE = {"models": 2, "options": 3, "tuning": 3, "tables": 1, "figures": 1}
 """How many parts of its name lead to the folder that is made as a whole."""
 
 

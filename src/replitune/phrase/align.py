@@ -1,10 +1,12 @@
-"""Word alignment in both directions: sil-thot's HMM, fast_align or eflomal."""
+"""Word alignment in both directions: by a hidden Markov model, or by sil-thot's fast_align or eflomal."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.phrase.encode import Encoded
+from replitune.phrase.hmm import hmm_links, number_pairs
 from replitune.phrase.settings import Aligner
 from replitune.running.supervisor import Program
 
@@ -47,18 +50,52 @@ def align(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> DirectedAlignments:
-    """Align two sides of a corpus in both directions, two processes at a time if threads allow.
+    """Align two sides of a corpus in both directions, two at a time if threads allow.
 
     `iterations` counts each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
     and is the only one that uses `seed`. The result does not depend on `threads`.
     """
-    needs("phrase", "word alignment")
     say = progress or (lambda line: None)
+    if kind == "hmm":
+        return DirectedAlignments(*_by_hmm(source, target, iterations, threads, say))
+    needs("phrase")
+    return DirectedAlignments(*_by_workers(source, target, kind, iterations, seed, threads, say))
+
+
+DIRECTIONS = ("source to target", "target to source")
+
+
+def _by_hmm(
+    source: Encoded, target: Encoded, iterations: int, threads: int, say: Progress
+) -> list[NDArray[np.int16]]:
+    """Both directions, in threads of this process."""
+    cells, *sides = number_pairs(source, target)
+    stop = threading.Event()
+
+    def one(direction: int) -> NDArray[np.int16]:
+        def step(done: int, planned: int) -> None:
+            say(f"align {DIRECTIONS[direction]}: step {done} of {planned}")
+            if stop.is_set():
+                raise KeyboardInterrupt
+
+        return hmm_links(cells, sides, direction, iterations, step)
+
+    with ThreadPoolExecutor(2 if threads >= 2 else 1) as pool:
+        try:
+            return list(pool.map(one, (0, 1)))
+        except BaseException:  # Ctrl-C, for example: not to be waited for
+            stop.set()
+            raise
+
+
+def _by_workers(
+    source: Encoded, target: Encoded, kind: Aligner, iterations: int, seed: int, threads: int, say: Progress
+) -> list[NDArray[np.int16]]:
+    """Both directions by sil-thot, in processes."""
     with tempfile.TemporaryDirectory(prefix="replitune-align-") as name:
         jobs = {}
-        for direction, from_side, to_side in (
-            ("source to target", source, target),
-            ("target to source", target, source),
+        for direction, from_side, to_side in zip(
+            DIRECTIONS, (source, target), (target, source), strict=True
         ):
             folder = Path(name) / direction.replace(" ", "-")
             folder.mkdir()
@@ -75,10 +112,7 @@ def align(
                 ]
                 for worker in workers:
                     _finish(worker, say)
-        to_source, to_target = (np.load(Path(words[0], "links.npy")) for words in jobs.values())
-    assert len(to_source) == len(target.words)
-    assert len(to_target) == len(source.words)
-    return DirectedAlignments(to_source, to_target)
+        return [np.load(Path(words[0], "links.npy")) for words in jobs.values()]
 
 
 def _finish(worker: Program, say: Progress) -> None:

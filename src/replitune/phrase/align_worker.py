@@ -25,13 +25,6 @@ def stages(kind: str, iterations: int, seed: int) -> list[tuple[Any, int]]:
     """The models to be trained one after the other, with their iterations (0: the model's own)."""
     import thot.alignment as thot
 
-    if kind == "hmm":
-        ibm1 = thot.Ibm1AlignmentModel()
-        hmm = thot.HmmAlignmentModel(ibm1)
-        hmm.hmm_p0 = 0.1
-        hmm.lexical_smoothing_factor = 0.1
-        hmm.hmm_alignment_smoothing_factor = 0.3
-        return [(ibm1, iterations), (hmm, iterations)]
     if kind == "fast_align":
         fast = thot.FastAlignModel()
         fast.variational_bayes = True

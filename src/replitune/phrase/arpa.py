@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.phrase.arrays import load_array
+from replitune.phrase.arrays import load_array, rows_file
 from replitune.phrase.encode import BEGIN, END, UNKNOWN
-from replitune.running.files import atomic_open, read_lines, read_text, split_lines, write_json, write_lines
+from replitune.running.files import atomic_open, read_blocks, read_lines, read_text, write_json, write_lines
 
 IMPOSSIBLE = -99.0
 """log10 of "never", where a file says -inf."""
@@ -47,19 +48,9 @@ class NgramModel:
     def order(self) -> int:
         return len(self.ngrams)
 
-    def save(self, folder: str | Path) -> None:
-        """Write one .npy per array, `words.txt` and `lm.json` into an existing folder."""
-        folder = Path(folder)
-        for n in range(self.order):
-            np.save(folder / f"ngrams{n + 1}.npy", self.ngrams[n])
-            np.save(folder / f"logprobs{n + 1}.npy", self.logprobs[n])
-            np.save(folder / f"backoffs{n + 1}.npy", self.backoffs[n])
-        write_lines(folder / "words.txt", self.words)
-        write_json(folder / "lm.json", {"format": 1, "order": self.order}, indent=None)
-
     @staticmethod
     def load(folder: str | Path) -> NgramModel:
-        """Memory-map what `save` wrote."""
+        """Memory-map what `read_arpa` or `train_lm` wrote."""
         folder = Path(folder)
         order = json.loads(read_text(folder / "lm.json"))["order"]
 
@@ -68,6 +59,12 @@ class NgramModel:
 
         words = read_lines(folder / "words.txt")
         return NgramModel(words, arrays("ngrams"), arrays("logprobs"), arrays("backoffs"))
+
+
+def save_words(folder: Path, words: list[str], order: int) -> None:
+    """Write what a model's folder has beside arrays."""
+    write_lines(folder / "words.txt", words)
+    write_json(folder / "lm.json", {"format": 1, "order": order}, indent=None)
 
 
 def write_arpa(model: NgramModel, path: str | Path) -> None:
@@ -92,8 +89,8 @@ def write_arpa(model: NgramModel, path: str | Path) -> None:
         handle.write("\n\\end\\\n")
 
 
-def read_arpa(path: str | Path) -> NgramModel:
-    """Read an ARPA file, gz or plain, from any program.
+def read_arpa(path: str | Path, folder: Path) -> NgramModel:
+    """Read an ARPA file, gz or plain, from any program, into an existing folder.
 
     Missing back-offs are 0; -inf is -99; <UNK> is <unk>, which is added with -100 when it is
     missing; text before \\data\\ is comment. A positive log probability, an unknown word in an
@@ -101,26 +98,26 @@ def read_arpa(path: str | Path) -> NgramModel:
     """
     text = _Text(path)
     counts = text.header()
-    words: list[str] = []
     ids: dict[str, int] = {}
-    ngrams, logprobs, backoffs = [], [], []
     for n, count in enumerate(counts, 1):
-        text.section(n, count)
+        text.section(n)
+        parts = text.ngrams(n, count, ids)
         if n == 1:
-            words = text.vocabulary(count)
-            ids = {word: position for position, word in enumerate(words)}
-        grams = np.empty((count, n), np.int32)
-        probs, rests = np.empty(count, np.float32), np.empty(count, np.float32)
-        for begin in range(0, count, CHUNK):
-            part = slice(begin, min(begin + CHUNK, count))
-            numbers, names, more = text.columns(part.stop - begin, n)
-            grams[part] = text.ids(names, ids)
-            probs[part] = text.checked(numbers, "log probability", 0.0)
-            rests[part] = text.checked(more, "back-off", MAX_BACKOFF)
-            text.at += part.stop - begin
-        ngrams.append(grams)
-        logprobs.append(probs)
-        backoffs.append(rests)
+            unigrams = list(parts)
+            if UNKNOWN not in ids:
+                unknown = np.array([[len(ids)]], np.int32), np.array([UNKNOWN_LOGPROB], np.float32)
+                unigrams.append((*unknown, np.zeros(1, np.float32)))
+                ids[UNKNOWN], count = len(ids), count + 1
+            parts = iter(unigrams)
+        with (
+            rows_file(folder / f"ngrams{n}.npy", np.int32, count, n) as ngrams,
+            rows_file(folder / f"logprobs{n}.npy", np.float32, count) as logprobs,
+            rows_file(folder / f"backoffs{n}.npy", np.float32, count) as backoffs,
+        ):
+            for rows, probs, rests in parts:
+                rows.tofile(ngrams)
+                probs.tofile(logprobs)
+                (rests if n < len(counts) else np.zeros_like(rests)).tofile(backoffs)
     if text.next_line() != "\\end\\":
         raise text.wrong(
             "more n-grams than the header says",
@@ -130,17 +127,15 @@ def read_arpa(path: str | Path) -> NgramModel:
     for word in (BEGIN, END):
         if word not in ids:
             raise ReplituneError(f"the language model has no {word}", file=path)
-    if UNKNOWN not in ids:
-        words.append(UNKNOWN)
-        ngrams[0] = np.append(ngrams[0], np.array([[len(ids)]], np.int32), axis=0)
-        logprobs[0] = np.append(logprobs[0], np.float32(UNKNOWN_LOGPROB))
-        backoffs[0] = np.append(backoffs[0], np.float32(0))
-    backoffs[-1][:] = 0.0
-    return NgramModel(words, ngrams, logprobs, backoffs)
+    save_words(folder, list(ids), len(counts))
+    return NgramModel.load(folder)
 
 
 class _Text:
-    """The lines of an ARPA file, and at which one its reader is."""
+    """The lines of an ARPA file, and at which one its reader is.
+
+    lines: those that have been read and are still of use; before: how many there were before these
+    """
 
     def __init__(self, path: str | Path) -> None:
         """KenLM's binary format is refused by name."""
@@ -149,15 +144,27 @@ class _Text:
                 raise ReplituneError(
                     "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
                 )
-        self.path, self.lines, self.at = path, split_lines(read_text(path)), 0
+        self.path, self.blocks = path, read_blocks(path)
+        self.lines: list[str] = []
+        self.before = self.at = 0
+
+    def has(self, count: int) -> bool:
+        """Whether there are so many more lines; they are in `lines`."""
+        while self.at + count > len(self.lines):
+            more = next(self.blocks, None)
+            if more is None:
+                return False
+            self.before += self.at
+            self.lines, self.at = self.lines[self.at :] + more, 0
+        return True
 
     def wrong(self, message: str, offset: int = 0, **more: str) -> ReplituneError:
         """What is wrong with a line from here on."""
-        return ReplituneError(message, file=self.path, line=self.at + offset + 1, **more)
+        return ReplituneError(message, file=self.path, line=self.before + self.at + offset + 1, **more)
 
     def next_line(self) -> str:
         """Go to the next line that is not blank."""
-        while self.at < len(self.lines):
+        while self.has(1):
             if line := self.lines[self.at].strip():
                 return line
             self.at += 1
@@ -167,16 +174,16 @@ class _Text:
         return ReplituneError(
             "the file is cut off",
             file=self.path,
-            line=len(self.lines),
+            line=self.before + len(self.lines),
             expected="n-grams as in the header, then \\end\\",
             fix="make or copy the file again",
         )
 
     def header(self) -> list[int]:
         """The numbers of n-grams by the header; go behind it."""
-        while self.at < len(self.lines) and self.lines[self.at].strip() != "\\data\\":
+        while self.has(1) and self.lines[self.at].strip() != "\\data\\":
             self.at += 1
-        if self.at == len(self.lines):
+        if not self.has(1):
             raise ReplituneError("not an ARPA file", file=self.path, expected="a line \\data\\")
         self.at += 1
         counts: list[int] = []
@@ -194,15 +201,29 @@ class _Text:
             raise self.wrong("the header lists no n-grams")
         return counts
 
-    def section(self, n: int, count: int) -> None:
-        """Go to the first of `count` n-grams of length `n`."""
+    def section(self, n: int) -> None:
+        """Go to the first n-gram of length `n`."""
         if self.next_line() != f"\\{n}-grams:":
             raise self.wrong(
                 "n-grams do not match the header", found=self.lines[self.at][:60], expected=f"\\{n}-grams:"
             )
         self.at += 1
-        if self.at + count > len(self.lines):
-            raise self.cut_off()
+
+    def ngrams(
+        self, n: int, count: int, ids: dict[str, int]
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]]:
+        """Ids (lines, n), log probabilities and back-offs of `count` n-grams, `CHUNK` at a time; unigrams
+        are added to `ids`."""
+        for begin in range(0, count, CHUNK):
+            lines = min(CHUNK, count - begin)
+            if not self.has(lines):
+                raise self.cut_off()
+            numbers, names, rests = self.columns(lines, n)
+            if n == 1:
+                self.add_words(names[0], ids)
+            probs = self.checked(numbers, "log probability", 0.0)
+            yield self.ids(names, ids), probs, self.checked(rests, "back-off", MAX_BACKOFF)
+            self.at += lines
 
     def columns(self, count: int, n: int) -> tuple[list[float], list[list[str]], list[float]]:
         """Log probabilities, the n columns of words, and back-offs of the next lines."""
@@ -236,17 +257,11 @@ class _Text:
             rows.append(fields[1 : n + 1])
         return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
 
-    def vocabulary(self, count: int) -> list[str]:
-        """The words of the unigrams, each listed once."""
-        _, names, _ = self.columns(count, 1)
-        words = [_canonical(name) for name in names[0]]
-        if len(set(words)) < len(words):
-            seen: set[str] = set()
-            for offset, word in enumerate(words):
-                if word in seen:
-                    raise self.wrong("a unigram is listed twice", offset, found=word)
-                seen.add(word)
-        return words
+    def add_words(self, names: list[str], ids: dict[str, int]) -> None:
+        """Give the next numbers to these unigrams, each of which is listed once."""
+        for offset, (number, word) in enumerate(enumerate(map(_canonical, names), len(ids))):
+            if ids.setdefault(word, number) != number:
+                raise self.wrong("a unigram is listed twice", offset, found=word)
 
     def ids(self, names: list[list[str]], ids: dict[str, int]) -> NDArray[np.int32]:
         """The n columns of words as rows of ids: (lines, n)."""

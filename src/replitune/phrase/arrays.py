@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open
@@ -37,6 +39,44 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
     """Write one .npy file of a model."""
     with atomic_open(path, "wb") as handle:
         np.save(handle, np.asarray(array))
+
+
+class ArrayFile(AbstractContextManager["ArrayFile"]):
+    """One .npy file of a model that is written block by block; columns: shape of an element."""
+
+    def __init__(self, path: Path, dtype: DTypeLike, columns: tuple[int, ...] = ()) -> None:
+        self._stack = ExitStack()
+        self._file = self._stack.enter_context(atomic_open(path, "wb"))
+        self._dtype, self._columns, self._length = np.dtype(dtype), columns, 0
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # numpy leaves room in it for any length
+        shape = (self._length, *self._columns)
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def append(self, block: NDArray[Any]) -> None:
+        self._length += len(block)
+        self._file.write(np.ascontiguousarray(block, self._dtype).data)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
+            self._file.seek(0)
+            self._write_header()
+        self._stack.__exit__(*error)
+
+
+@contextlib.contextmanager
+def rows_file(path: Path, kind: type, *shape: int) -> Iterator[IO[bytes]]:
+    """A .npy file of an array whose rows are to be written one after the other, by `tofile`."""
+    with open(path, "wb") as handle:
+        header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(handle, header)
+        yield handle
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from replitune.backends.interface import (
     Backend,
     DecodeJob,
     ReplicaJob,
+    TableJob,
     TrainJob,
     Tunable,
     needed,
@@ -29,18 +30,23 @@ if TYPE_CHECKING:
 
     from replitune.corpus.testset import TestSet
     from replitune.phrase.dev_decoder import FirstDecoding
-    from replitune.phrase.system import PhraseSystem
+    from replitune.phrase.system import PhraseSystem, TrainedSystem
+    from replitune.phrase.train import ModelKind
 
 BLOCK = 500
 """Lines between two reports of progress; sentences are translated one by one, so it changes no
 translation."""
 
-USED = {"train": ("subset", "training"), "tune": ("features", "search")}
+TRAINING, TRANSLATING = ("subset", "tables", "training"), ("features", "search")
+"""Names of settings."""
 
 
 class Embedded(Backend):
     """A system of our own: trained on the parallel text, tuned once per replica by our tuners. Its
-    settings are `features`, `subset`, `training` and `search`."""
+    settings are `features`, `subset`, `tables`, `training` and `search`."""
+
+    translating: ClassVar[Sequence[str]] = ("decode",)
+    """Stages that translate test sets by a replica."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -52,10 +58,18 @@ class Embedded(Backend):
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
-        return {"train": ("train",), "tune": ("model", "dev"), "decode": ("model", "tuned", "source")}
+        known = self.settings.tables == "known"
+        model = ("model", "table") if known else ("model",)
+        table = {"table": ("model", "source")} if known else {}
+        return {
+            "train": ("train",),
+            **table,
+            "tune": (*model, "dev"),
+            **dict.fromkeys(self.translating, (*model, "tuned", "source")),
+        }
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        return self.chosen_settings(USED["train" if stage == "train" else "tune"])
+        return self.chosen_settings(TRAINING if stage in ("train", "table") else TRANSLATING)
 
     TRAIN_MB: ClassVar[float] = 100.0
     MODEL_MB: ClassVar[float] = 25.0
@@ -69,15 +83,31 @@ class Embedded(Backend):
         return round(240 + self.MODEL_MB * text + (0.4 if stage == "tune" else 0.03) * segments)
 
     def missing(self) -> list[ReplituneError]:
-        return extras.missing("phrase")
+        return [] if self.settings.training.alignment == "hmm" else extras.missing("phrase")
 
+    @property
     @abstractmethod
+    def kind(self) -> ModelKind:
+        """What its models are."""
+
+    @property
+    @abstractmethod
+    def translator(self) -> type[TrainedSystem]:
+        """What translates by them."""
+
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
         """Write the folder `out`; `inputs` as of `replitune.phrase.train.train_system`."""
+        from replitune.phrase.train import train_system
 
-    @abstractmethod
-    def load(self, model: Path) -> Any:
-        """The trained system: an object as `replitune.phrase.system.PhraseSystem`."""
+        kind = self.kind
+        train_system(kind, source, target, self.settings.training, out, **inputs)
+        kind.Model.save_lm(out)
+        if inputs.get("full", True):
+            kind.Model.load(out).save_queries(out)
+
+    def load(self, model: Path, table: Path | None = None) -> Any:
+        """The trained system."""
+        return self.translator(model, self.settings.features, self.settings.search, table)
 
     def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
         from replitune.corpus.synthetic import synthetic_testset, synthetic_train
@@ -124,11 +154,18 @@ class Embedded(Backend):
             source,
             target,
             job.out,
+            full=self.settings.tables == "full",
             threads=job.threads,
             progress=say,
             lm_text=read_lines(job.lm_text) if job.lm_text else (),
             lm_arpa=job.lm_arpa,
         )
+
+    def table(self, job: TableJob) -> None:
+        from replitune.phrase.train import make_table
+        from replitune.running.progress import say
+
+        make_table(self.kind, needed(job.model, "model"), job.source, job.out, say)
 
     def tunable(self, job: ReplicaJob) -> Tunable:
         from replitune.phrase.dev_decoder import DevDecoder
@@ -137,7 +174,7 @@ class Embedded(Backend):
         from replitune.tuning.weights import read_weights
 
         model = needed(job.model, "model")
-        system = self.load(model)
+        system = self.load(model, job.table)
         dev = needed(job.dev, "testset")
         layout = system.layout
         start = layout.to_vector(read_weights(job.init)) if job.init else layout.sensible()
@@ -178,7 +215,7 @@ class Embedded(Backend):
         from replitune.tuning.weights import read_weights
 
         lines = job.source
-        system = self.load(needed(job.model, "model"))
+        system = self.load(needed(job.model, "model"), job.table)
         weights = system.layout.to_vector(read_weights(needed(job.tuned, "weights")))
         translations: list[str] = []
         with say.bar("decode", len(lines), "lines") as done:
@@ -203,14 +240,14 @@ class Phrase(Embedded):
     def warm_up_settings(self) -> Mapping[str, Any] | None:
         return {"search": {"stack": 20, "pop_limit": 20}}
 
-    def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
-        from replitune.phrase.model import PhraseModel
-        from replitune.phrase.train import train_phrase_system
+    @property
+    def kind(self) -> ModelKind:
+        from replitune.phrase.train import phrase_kind
 
-        train_phrase_system(source, target, self.settings.training, out, **inputs)
-        PhraseModel.load(out).save_queries(out)
+        return phrase_kind(self.settings.training)
 
-    def load(self, model: Path) -> PhraseSystem:
+    @property
+    def translator(self) -> type[PhraseSystem]:
         from replitune.phrase.system import PhraseSystem
 
-        return PhraseSystem(model, self.settings.features, self.settings.search)
+        return PhraseSystem

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,20 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.start) - 1
 
+    def __iter__(self) -> Iterator[list[str]]:
+        """The words of each segment."""
+        for begin, end in pairwise(self.start.tolist()):
+            yield [self.vocab[word] for word in self.words[begin:end].tolist()]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.start)
+
+    def only(self, kept: NDArray[np.bool_], reserved: int = 0) -> Encoded:
+        """Some segments, with a vocabulary of their own."""
+        words = self.words[np.repeat(kept, self.lengths)]
+        return _numbered(self.vocab, words, self.lengths[kept], reserved)
+
 
 def split_words(line: str) -> list[str]:
     """The words of a segment: what stands between ASCII white space.
@@ -42,20 +57,41 @@ def split_words(line: str) -> list[str]:
     return [word.decode() for word in line.encode().split()]
 
 
-def encode(segments: Sequence[Sequence[str]], reserved: Sequence[str] = ()) -> Encoded:
-    """Segments (lists of words) as an `Encoded` with a vocabulary of their own."""
-    counts = Counter(chain.from_iterable(segments))
+def encode(segments: Iterable[Sequence[str]], reserved: Sequence[str] = ()) -> Encoded:
+    """Segments (lists of words, one after the other) as an `Encoded` with a vocabulary of their own."""
+    found: defaultdict[str, int] = defaultdict()
+    found.default_factory = found.__len__  # the next number, for a word that is new
     for word in reserved:
-        if word in counts:
-            line = next(i for i, segment in enumerate(segments, 1) if word in segment)
+        found[word]
+    words, lengths = array("i"), array("i")
+    for line, segment in enumerate(segments, 1):
+        begin = len(words)
+        words.extend(map(found.__getitem__, segment))
+        lengths.append(len(segment))
+        if reserved and segment and min(words[begin:]) < len(reserved):
+            word = next(word for word in segment if word in reserved)
             raise ReplituneError(
                 "the text contains a reserved word",
                 line=line,
                 found=f"{word} in line {line}",
                 fix=f"write it in another way: {', '.join(reserved)} belong to the models",
             )
-    vocab = [*reserved, *sorted(counts, key=lambda word: (-counts[word], word))]
+    return _numbered(list(found), np.frombuffer(words, np.int32), np.array(lengths), len(reserved))
+
+
+def _numbered(names: list[str], numbers: NDArray[np.int32], lengths: NDArray, reserved: int) -> Encoded:
+    """Segments of words that have numbers already, in the order of the vocabulary, of which the first are
+    `reserved`."""
+    counts = np.bincount(numbers, minlength=len(names)).tolist()
+    there = (word for word in range(reserved, len(names)) if counts[word])
+    order = [*range(reserved), *sorted(there, key=lambda word: (-counts[word], names[word]))]
+    rank = np.empty(len(names), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Encoded([names[word] for word in order], rank[numbers], starts(lengths))
+
+
+def encode_known(segments: Sequence[Sequence[str]], vocab: list[str]) -> Encoded:
+    """Segments in the ids of a vocabulary that is given; -1 for words that it does not have."""
     ids = {word: position for position, word in enumerate(vocab)}
-    start = starts([len(segment) for segment in segments])
-    words = np.fromiter(map(ids.__getitem__, chain.from_iterable(segments)), np.int32, count=int(start[-1]))
-    return Encoded(vocab, words, start)
+    words = [ids.get(word, -1) for segment in segments for word in segment]
+    return Encoded(vocab, np.array(words, np.int32), starts([len(segment) for segment in segments]))

@@ -7,7 +7,6 @@ phrase or not, within the length limit, and every variant is extracted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.leaf import leaf
+from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
 from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
@@ -38,38 +38,18 @@ class Occurrences(NamedTuple):
     links: NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
-class PhrasePairs:
-    """Distinct phrase pairs, sorted by source phrase, then target phrase (by id).
-
-    pair: (M,) int64, for every occurrence its phrase pair
-    source_phrase, target_phrase: (P,) int64, ids; shorter phrases have smaller ids
-    count: (P,) int64
-    source_count, target_count: (number of ids,) int64, occurrences of each phrase in all pairs
-    example: (P,) int64, an occurrence whose links are the pair's most frequent ones (the
-        smallest mask when several are equally frequent)
-    """
-
-    pair: NDArray[np.int64]
-    source_phrase: NDArray[np.int64]
-    target_phrase: NDArray[np.int64]
-    count: NDArray[np.int64]
-    source_count: NDArray[np.int64]
-    target_count: NDArray[np.int64]
-    example: NDArray[np.int64]
-
-
 def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) -> Occurrences:
     """All phrase pairs with at most `longest` words on either side."""
     assert 1 <= longest <= LONGEST_PHRASE
     start = np.zeros(len(source) + 1, np.int64)
+    corpus = frozen(source.start), frozen(target.start), Links(*(frozen(array) for array in links))
 
     def occurrences(fill: bool) -> Occurrences:
         room = int(start[-1])
         begins, lengths = np.empty((2, room), np.int16), np.empty((2, room), np.int8)
         masks = np.empty(room, np.uint64)
         out = Occurrences(start, begins[0], lengths[0], begins[1], lengths[1], masks)
-        _extract(source.start, target.start, links, longest, fill, out)
+        _extract(*corpus, longest, fill, out)
         return out
 
     occurrences(False)
@@ -165,67 +145,3 @@ def _extract(source_start, target_start, links, longest, fill, out):
             masks[used + p] = mask
         used += number
         start[i + 1] = used
-
-
-def phrase_ids(side: Encoded, longest: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number every stretch of up to `longest` words inside a segment by its words.
-
-    Returns rank: (longest, N) int32, the rank of the length-n stretch that begins at each word
-    among all distinct ones of its length (-1 where it would leave the segment), and
-    base: (longest + 1,) int64, so that base[n - 1] + rank is an id over all lengths.
-    """
-    total = len(side.words)
-    left = np.repeat(side.start[1:], np.diff(side.start)) - np.arange(total)
-    rank = np.full((longest, total), -1, np.int32)
-    base = np.zeros(longest + 1, np.int64)
-    lower = np.zeros(total, np.int64)
-    for n in range(1, longest + 1):
-        positions = np.flatnonzero(left >= n)
-        keys = lower[positions] * len(side.vocab) + side.words[positions + n - 1]
-        distinct, inverse = np.unique(keys, return_inverse=True)
-        rank[n - 1, positions] = inverse
-        lower = rank[n - 1].astype(np.int64)
-        base[n] = base[n - 1] + len(distinct)
-    return rank, base
-
-
-def count_pairs(source: Encoded, target: Encoded, extracted: Occurrences, longest: int = 7) -> PhrasePairs:
-    """Sort the occurrences into distinct phrase pairs and count them."""
-    segment = np.repeat(np.arange(len(source)), np.diff(extracted.start))
-
-    def ids(side: Encoded, begin: NDArray, length: NDArray) -> tuple[NDArray[np.int64], int]:
-        rank, base = phrase_ids(side, longest)
-        where = side.start[segment] + begin
-        return base[length - 1] + rank[length - 1, where], int(base[-1])
-
-    source_id, n_source = ids(source, extracted.source_begin, extracted.source_length)
-    target_id, n_target = ids(target, extracted.target_begin, extracted.target_length)
-    key = source_id * n_target + target_id
-    order = np.lexsort((extracted.links, key))
-    key, links = key[order], extracted.links[order]
-    new_pair = np.ones(len(key), bool)
-    new_pair[1:] = key[1:] != key[:-1]
-    new_run = new_pair.copy()
-    new_run[1:] |= links[1:] != links[:-1]
-    pair_start = np.flatnonzero(new_pair)
-    run_start = np.flatnonzero(new_run)
-    pair = np.empty(len(key), np.int64)
-    pair[order] = np.cumsum(new_pair) - 1
-    count = np.diff(pair_start, append=len(key))
-    source_phrase, target_phrase = np.divmod(key[pair_start], n_target)
-
-    # runs of equal links within a pair: the longest run wins, the first one among equals
-    run_length = np.diff(run_start, append=len(key))
-    run_pair = np.cumsum(new_pair)[run_start] - 1
-    best = np.lexsort((np.arange(len(run_start)), -run_length, run_pair))
-    first_of_pair = np.searchsorted(run_pair, np.arange(len(pair_start)))
-    example = order[run_start[best[first_of_pair]]]
-    return PhrasePairs(
-        pair,
-        source_phrase,
-        target_phrase,
-        count,
-        np.bincount(source_phrase, weights=count, minlength=n_source).astype(np.int64),
-        np.bincount(target_phrase, weights=count, minlength=n_target).astype(np.int64),
-        example,
-    )

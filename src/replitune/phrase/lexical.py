@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import log
 from replitune.phrase.encode import Encoded
-from replitune.phrase.extract import Occurrences
-from replitune.phrase.settings import LONGEST_PHRASE
 from replitune.phrase.symmetrise import Links
 
 
@@ -58,22 +56,6 @@ def lexical_table(source: Encoded, target: Encoded, links: Links) -> LexicalTabl
     total_e = np.bincount(e, weights=counts, minlength=target_null + 1)
     row = np.searchsorted(f, np.arange(source_null + 2))
     return LexicalTable(row, e.astype(np.int32), counts / total_f[f], counts / total_e[e])
-
-
-def lexical_weights(
-    source: Encoded, target: Encoded, pairs: Occurrences, examples: NDArray[np.int64], table: LexicalTable
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Natural logs of lex(f|e) and lex(e|f), each (P,), for the given occurrences (P,)."""
-    segment = np.searchsorted(pairs.start, examples, side="right") - 1
-    return weights_of(
-        (source.words, source.start[segment] + pairs.source_begin[examples]),
-        pairs.source_length[examples],
-        (target.words, target.start[segment] + pairs.target_begin[examples]),
-        pairs.target_length[examples],
-        pairs.links[examples],
-        LONGEST_PHRASE,
-        table,
-    )
 
 
 def weights_of(

@@ -280,7 +280,7 @@ def prepare(model: PhraseModel, lines: Sequence[str], weights: NDArray[np.float6
         spans[i, 0] = len(phrases) + copied.setdefault(words[i], len(copied))
 
     option_start, target_start = frozen(table.option_start), frozen(table.target_start)
-    widest = int(np.max(np.diff(option_start)[phrases], initial=1))
+    widest = int(np.max(option_start[phrases + 1] - option_start[phrases], initial=1))
     chosen = np.zeros((len(phrases), min(limit, widest)), np.int64)
     counts = _select(
         phrases.astype(np.int64),

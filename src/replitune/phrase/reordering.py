@@ -20,8 +20,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.arithmetic import log
+from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
-from replitune.phrase.extract import Occurrences, PhrasePairs
+from replitune.phrase.extract import Occurrences
 from replitune.phrase.symmetrise import Links
 
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
@@ -33,7 +34,8 @@ def orientations(
     """Orientation of every occurrence towards the previous and the next phrase, each (M,)."""
     backward = np.empty(len(occurrences.links), np.int8)
     forward = np.empty(len(occurrences.links), np.int8)
-    _orientations(source.start, target.start, links, occurrences, backward, forward)
+    corpus = frozen(source.start), frozen(target.start), Links(*(frozen(array) for array in links))
+    _orientations(*corpus, occurrences, backward, forward)
     return backward, forward
 
 
@@ -92,16 +94,12 @@ def _orientations(source_start, target_start, links, occurrences, backward, forw
 
 
 def reordering_scores(
-    pairs: PhrasePairs, backward: NDArray[np.int8], forward: NDArray[np.int8], smoothing: float = 0.5
+    backward: NDArray[np.int64], forward: NDArray[np.int64], smoothing: float = 0.5
 ) -> NDArray[np.float64]:
-    """Natural logs of the six scores of every phrase pair: (P, 6).
+    """Natural logs of the six scores of every phrase pair: (P, 6), from how often it has each orientation
+    towards the previous and the next phrase.
 
     p(orientation | f, e) with `smoothing` added to each of the three counts, as Moses does.
     """
-    number = len(pairs.count)
-    scores = np.empty((number, 6))
-    for column, orientation in ((0, backward), (3, forward)):
-        counts = np.bincount(pairs.pair * 3 + orientation, minlength=3 * number)
-        smoothed = counts.reshape(number, 3) + smoothing
-        scores[:, column : column + 3] = smoothed / smoothed.sum(axis=1, keepdims=True)
-    return log(scores)
+    smoothed = np.stack([backward, forward], axis=1) + smoothing
+    return log((smoothed / smoothed.sum(axis=2, keepdims=True)).reshape(-1, 6))

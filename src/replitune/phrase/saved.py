@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -55,9 +56,16 @@ class SavedTable:
         folder = Path(folder)
         for name in self._arrays():
             save_array(folder / f"{name}.npy", getattr(self, name))
-        for name in ("source_vocab", "target_vocab"):
-            write_lines(folder / f"{name}.txt", getattr(self, name))
-        write_json(folder / self.file, {"format": self.format, **self.sizes})
+        self.finish(folder, self.source_vocab, self.target_vocab, self.sizes)
+
+    @classmethod
+    def finish(
+        cls, folder: Path, source_vocab: list[str], target_vocab: list[str], sizes: dict[str, int]
+    ) -> None:
+        """Write what is no array, where those have been written."""
+        write_lines(folder / "source_vocab.txt", source_vocab)
+        write_lines(folder / "target_vocab.txt", target_vocab)
+        write_json(folder / cls.file, {"format": cls.format, **sizes})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -90,6 +98,9 @@ class SavedModel(Generic[AnyTable]):
     lm_words: (target words,) int32 the LM's id of each target word
     """
 
+    OF_LM: ClassVar[tuple[str, ...]] = ()
+    """Names of the subclass's arrays that depend on the language model alone."""
+
     what: ClassVar[str]
     """The kind of system, with an article."""
     Table: ClassVar[type[SavedTable]]
@@ -103,7 +114,12 @@ class SavedModel(Generic[AnyTable]):
     @classmethod
     @abstractmethod
     def compute(cls, table: AnyTable, lm: LanguageModel, lm_words: NDArray[np.int32]) -> dict[str, NDArray]:
-        """The subclass's own arrays, by name."""
+        """The subclass's own arrays, by name, but for those of `compute_lm`."""
+
+    @classmethod
+    def compute_lm(cls, lm: LanguageModel) -> dict[str, NDArray]:
+        """The arrays `OF_LM`."""
+        return {}
 
     @classmethod
     def build(
@@ -118,7 +134,7 @@ class SavedModel(Generic[AnyTable]):
         ids = lm.ids
         unknown = ids["<unk>"]
         lm_words = np.array([ids.get(word, unknown) for word in table.target_vocab], np.int32)
-        return cls(table, lm, layout, lm_words, **cls.compute(table, lm, lm_words))
+        return cls(table, lm, layout, lm_words, **cls.compute(table, lm, lm_words), **cls.compute_lm(lm))
 
     @cached_property
     def source_ids(self) -> dict[str, int]:
@@ -161,42 +177,55 @@ class SavedModel(Generic[AnyTable]):
         )
 
     @classmethod
-    def _computed(cls) -> list[str]:
-        return [field.name for field in fields(cls) if field.name not in ("table", "lm", "layout")]
-
-    def save_queries(self, folder: str | Path) -> None:
-        """Write what `build` computed to `folder`/decoder, so that `load` only maps it."""
-        out = Path(folder) / DECODER
-        out.mkdir(parents=True, exist_ok=True)
-        for name in self._computed():
-            save_array(out / f"{name}.npy", getattr(self, name))
-        self.lm.save(out)
+    def _of_table(cls) -> list[str]:
+        """Names of the arrays that depend on the table."""
+        other = ("table", "lm", "layout", *cls.OF_LM)
+        return [field.name for field in fields(cls) if field.name not in other]
 
     @classmethod
-    def load(cls, folder: str | Path, features: tuple[str, ...] | None = None) -> Self:
+    def save_lm(cls, folder: str | Path) -> None:
+        """Compute what decoding wants of a model's language model and write it to `folder`/decoder."""
+        lm = LanguageModel.build(NgramModel.load(Path(folder) / "lm"))
+        _save(Path(folder) / DECODER, cls.compute_lm(lm))
+        lm.save(Path(folder) / DECODER)
+
+    def save_queries(self, folder: str | Path) -> None:
+        """Write what `build` computed of the table to `folder`/decoder, so that `load` only maps it."""
+        _save(Path(folder) / DECODER, {name: getattr(self, name) for name in self._of_table()})
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, features: tuple[str, ...] | None = None, table: str | Path | None = None
+    ) -> Self:
         """A trained model by memory-map: files are touched only where the text needs them.
 
-        `features`: groups to use, by default those of the model. Without `decoder/` in the folder
-        its content is computed, which takes a few seconds.
+        `features`: groups to use, by default those of the model. `table`: the folder of a table for
+        the text that is to be translated; None for the full one of the model. What is not in their
+        `decoder/` is computed, which takes a few seconds.
         """
         folder = Path(folder)
-        for name in ("model.json", cls.Table.file):
-            if not (folder / name).exists():
+        place = folder if table is None else Path(table)
+        for path in (folder / "model.json", place / cls.Table.file):
+            if not path.exists():
                 raise ReplituneError(
                     f"is not a model of {cls.what}",
-                    file=folder,
-                    found=f"no {name}",
-                    fix="train one, or let an unfinished training end",
+                    file=path.parent,
+                    found=f"no {path.name}",
+                    fix="train one with `tables: full`, or let an unfinished training end",
                 )
         try:
             groups = cls._groups(folder, features)
-            table: AnyTable = cls.Table.load(folder)  # type: ignore[assignment]
-            if "lm" not in groups or not (folder / DECODER / "lm.json").exists():
-                lm = LanguageModel.build(NgramModel.load(folder / "lm")) if "lm" in groups else None
-                return cls.build(table, lm, groups)
-            arrays = {name: load_array(folder / DECODER / f"{name}.npy") for name in cls._computed()}
+            loaded: AnyTable = cls.Table.load(place)  # type: ignore[assignment]
+            if "lm" not in groups:
+                return cls.build(loaded, None, groups)
+            if not (folder / DECODER / "lm.json").exists():
+                return cls.build(loaded, LanguageModel.build(NgramModel.load(folder / "lm")), groups)
             lm = LanguageModel.load(folder / DECODER)
-            return cls(table, lm, cls.Layout.from_groups(groups), **arrays)
+            if not (place / DECODER / "lm_words.npy").exists():
+                return cls.build(loaded, lm, groups)
+            places = dict.fromkeys(cls._of_table(), place) | dict.fromkeys(cls.OF_LM, folder)
+            arrays = {name: load_array(at / DECODER / f"{name}.npy") for name, at in places.items()}
+            return cls(loaded, lm, cls.Layout.from_groups(groups), **arrays)
         except (FileNotFoundError, ValueError, KeyError, EOFError) as error:
             raise damaged_model(folder, str(error).splitlines()[0]) from None
 
@@ -215,3 +244,9 @@ class SavedModel(Generic[AnyTable]):
                 expected="some of " + ", ".join(own),
             )
         return own if wanted is None else tuple(wanted)
+
+
+def _save(folder: Path, arrays: Mapping[str, NDArray]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        save_array(folder / f"{name}.npy", array)

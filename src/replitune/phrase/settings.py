@@ -19,7 +19,7 @@ Heuristic = Literal["intersection", "union", "grow-diag", "grow-diag-final", "gr
 HEURISTICS: tuple[Heuristic, ...] = get_args(Heuristic)
 
 LONGEST = 200
-"""Words of a segment that sil-thot's HMM accepts."""
+"""Words of a segment that aligners accept: memory is squared in it."""
 LONGEST_PHRASE = 8
 """The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
 HIGHEST_ORDER = 6
@@ -55,6 +55,13 @@ class TrainingSettings(Settings):
         ),
     ] = 100
     lm_order: Annotated[int, about("Order of the language model.", ge=1, le=HIGHEST_ORDER)] = 5
+    lm_prune: Annotated[
+        tuple[int, ...],
+        about(
+            "For words, pairs of words, and so on: n-grams that the text has no more often than this are "
+            "left out of the language model, as by lmplz's --prune; the last is for all longer ones."
+        ),
+    ] = ()
     max_length: Annotated[
         int,
         about(
@@ -82,6 +89,15 @@ class TrainingSettings(Settings):
     ] = ("", "s", "es")
     seed: Annotated[int, about("Used by eflomal only.", ge=0, le=2**31 - 1)] = 1
 
+    def __post_init__(self) -> None:
+        prune = self.lm_prune
+        if prune and (prune[0] or len(prune) > self.lm_order or list(prune) != sorted(prune)):
+            raise ReplituneError(
+                "lm_prune must begin with 0, for words, and not fall, with a number for each order at most",
+                found=", ".join(map(str, prune)),
+                expected="0, 0, 1 for example: of three words and more, what is there once is left out",
+            )
+
 
 class PhraseSettings(TrainingSettings):
     """Everything that decides a model, inputs apart."""
@@ -96,6 +112,7 @@ class PhraseSettings(TrainingSettings):
     ] = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_distinct(self.features)
 
 
@@ -125,7 +142,21 @@ class SearchSettings(Settings):
     options: Annotated[int, about("Translation options kept per source phrase.", ge=1)] = 20
 
 
-class PhraseSystemSettings(SystemSettings):
+class EmbeddedSettings(SystemSettings):
+    """What every embedded system is told."""
+
+    subset: Subset = "all"
+    tables: Annotated[
+        Literal["known", "full"],
+        about(
+            "`known`: phrases or rules are kept for the texts of the experiment alone, a table for "
+            "each; `full`: all of them, so that the model translates other texts, too. Translations are "
+            "the same."
+        ),
+    ] = "known"
+
+
+class PhraseSystemSettings(EmbeddedSettings):
     """The embedded phrase-based system, trained on the corpus and tuned once per replica."""
 
     features: Annotated[
@@ -136,7 +167,6 @@ class PhraseSystemSettings(SystemSettings):
             "By default all that the model was trained for."
         ),
     ] = None
-    subset: Subset = "all"
     training: Annotated[PhraseSettings, about("How the model is trained.")] = PhraseSettings()
     search: Annotated[SearchSettings, about("How the decoder searches.")] = SearchSettings()
 

@@ -27,11 +27,16 @@ class TrainedSystem:
     Decoder: ClassVar[Any]
 
     def __init__(
-        self, folder: str | Path, features: Sequence[str] | None = None, settings: Any = None
+        self,
+        folder: str | Path,
+        features: Sequence[str] | None = None,
+        settings: Any = None,
+        table: str | Path | None = None,
     ) -> None:
-        """`settings` of the search; None for the defaults."""
+        """`settings` of the search; None for the defaults. `table`: the folder of a table for the text
+        that is to be translated; None for the model's full one."""
         folder = Path(folder)
-        self.model = self.Model.load(folder, None if features is None else tuple(features))
+        self.model = self.Model.load(folder, None if features is None else tuple(features), table)
         self.settings = settings
         self._splitters = Splitters.load(folder)
 

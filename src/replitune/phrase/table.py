@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.phrase.arrays import ArrayFile
 from replitune.phrase.saved import SavedTable
+
+KINDS: dict[str, tuple[Any, ...]] = {
+    "source_words": (np.int32,),
+    "target_words": (np.int32,),
+    "scores": (np.float32, (4,)),
+    "reordering": (np.float32, (6,)),
+}
+"""Of the arrays that do not say where something begins."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,31 @@ class PhraseTable(SavedTable):
     target_words: NDArray[np.int32]
     scores: NDArray[np.float32]
     reordering: NDArray[np.float32]
+
+    @classmethod
+    def write(
+        cls, folder: Path, source_vocab: list[str], target_vocab: list[str], parts: Iterable[PhraseTable]
+    ) -> dict[str, int]:
+        """Save the table that consists of these, one after the other; returns its sizes."""
+        with ExitStack() as stack:
+            files = {
+                name: stack.enter_context(ArrayFile(folder / f"{name}.npy", *KINDS.get(name, (np.int64,))))
+                for name in cls._arrays()
+            }
+            ends = {name: np.int64(0) for name in files if name not in KINDS}
+            for name, end in ends.items():
+                files[name].append(np.array([end]))
+            for part in parts:
+                for name, file in files.items():
+                    array = getattr(part, name)
+                    if name in ends:
+                        file.append(array[1:] + ends[name])
+                        ends[name] += array[-1]
+                    else:
+                        file.append(array)
+            sizes = {"source_phrases": len(files["option_start"]) - 1, "options": len(files["scores"])}
+        cls.finish(folder, source_vocab, target_vocab, sizes)
+        return sizes
 
     @property
     def sizes(self) -> dict[str, int]:

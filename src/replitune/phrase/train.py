@@ -1,30 +1,40 @@
 """Training of a phrase-based system: from a parallel text to a model folder.
 
-A model folder holds the phrase table (`table.json` and its arrays), the language model in
-`lm/`, `source_segmentation.json` and `target_segmentation.json` when words are split, and
-`model.json`: settings, features, counts, and the SHA-256 of every input and file.
+A model folder holds the language model in `lm/`, `source_segmentation.json` and
+`target_segmentation.json` when words are split, `model.json` (settings, features, counts, and the
+SHA-256 of every input and file), and the full phrase table (`table.json` and its arrays) or the text
+with its word links, of which tables for known texts are made, each in a folder of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 import replitune
 from replitune.errors import ReplituneError
 from replitune.phrase.align import Progress, align
 from replitune.phrase.arpa import NgramModel, read_arpa
-from replitune.phrase.encode import RESERVED, Encoded, encode, split_words
-from replitune.phrase.extract import count_pairs, extract
+from replitune.phrase.encode import RESERVED, Encoded, encode, encode_known, split_words
 from replitune.phrase.features import GroupedLayout, PhraseLayout
 from replitune.phrase.kneser_ney import train_lm
-from replitune.phrase.scores import phrase_table
+from replitune.phrase.lexical import lexical_table
+from replitune.phrase.linked import Linked
+from replitune.phrase.model import PhraseModel
+from replitune.phrase.pairs import LinkedPhrases
+from replitune.phrase.saved import SavedModel
+from replitune.phrase.scores import counts_of_counts, phrase_table
 from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
-from replitune.phrase.symmetrise import Links, symmetrise
+from replitune.phrase.symmetrise import symmetrise
+from replitune.phrase.table import PhraseTable
 from replitune.running.files import new_folder, sha256_file, sha256_lines, write_json
 from replitune.settings import plain
 
@@ -33,10 +43,9 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Pairs fit for training, and why the others are not."""
+    """Which pairs are fit for training, and why the others are not."""
 
-    source: list[list[str]]
-    target: list[list[str]]
+    kept: NDArray[np.bool_]
     empty: int
     long: int
     ratio: int
@@ -47,9 +56,7 @@ def train_phrase_system(
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
     of `train_system`."""
-    layout = PhraseLayout.from_groups(settings.features)
-    kind = ModelKind("phrase", layout, partial(_train_table, settings))
-    return train_system(kind, source, target, settings, out, **inputs)
+    return train_system(phrase_kind(settings), source, target, settings, out, **inputs)
 
 
 @dataclass(frozen=True)
@@ -58,8 +65,16 @@ class ModelKind:
 
     backend: str
     layout: GroupedLayout
-    table: Callable[[Encoded, Encoded, Links, Path, Progress], dict[str, int]]
-    """Writes what is learnt from the linked pairs into a folder; reports and counts it."""
+    Model: type[SavedModel]
+    table: Callable[[Linked, Encoded | None, Path, Progress], dict[str, int]]
+    """Writes what is learnt from the linked pairs into a folder, all of it or what a source text can
+    use; reports and counts it."""
+
+
+def phrase_kind(settings: PhraseSettings) -> ModelKind:
+    """That of phrase-based systems."""
+    layout = PhraseLayout.from_groups(settings.features)
+    return ModelKind("phrase", layout, PhraseModel, partial(_train_table, settings))
 
 
 def train_system(
@@ -69,13 +84,14 @@ def train_system(
     settings: TrainingSettings,
     out: str | Path,
     *,
+    full: bool = True,
     threads: int = 1,
     progress: Progress | None = None,
     lm_text: Sequence[str] = (),
     lm_arpa: str | Path | None = None,
 ) -> Path:
     """Train a model of some kind on the pairs (`source[i]`, `target[i]`) and write the folder
-    `out`.
+    `out`, with the full table or with what `make_table` makes tables of.
 
     The language model is trained on the target side and `lm_text`, or read from `lm_arpa`.
     The folder appears whole, replacing an older one. Same input and settings, same bytes,
@@ -92,14 +108,9 @@ def train_system(
         raise ReplituneError(
             "both a language model and text to train one were given", fix="leave one of them out"
         )
-    # read first: a wrong file is found before the long work
-    language_model = None if lm_arpa is None else read_arpa(lm_arpa)
-    source_words = [split_words(line) for line in source]
-    target_words = [split_words(line) for line in target]
-    more_words = [split_words(line) for line in lm_text]
     joins = "bpe" in (settings.source_segmentation, settings.target_segmentation)
-    _refuse(target_words, "target side of the training text", joins)
-    _refuse(more_words, "text for the language model", joins)
+    _refuse(map(split_words, target), "target side of the training text", joins)
+    _refuse(map(split_words, lm_text), "text for the language model", joins)
     inputs = {"source": sha256_lines(source), "target": sha256_lines(target)}
     if len(lm_text):
         inputs["lm_text"] = sha256_lines(lm_text)
@@ -107,72 +118,93 @@ def train_system(
         inputs["lm_arpa"] = sha256_file(lm_arpa)
 
     with new_folder(out) as folder:
-        splitters = learn_splitters(source_words, target_words, settings)
-        splitters.save(folder)
-        if splitters.source is not None:
-            source_words = [splitters.source.apply(words) for words in source_words]
-        if splitters.target is not None:
-            target_words = [splitters.target.apply(words) for words in target_words]
-            more_words = [splitters.target.apply(words) for words in more_words]
-        pairs = clean(source_words, target_words, settings.max_length, settings.max_ratio)
-        counts = _count_cleaned(len(source), pairs, settings, say)
-        counts |= _align_and_train(kind, pairs, settings, folder, threads, say)
-        if language_model is None:
-            language_model = _train_lm(pairs.target, more_words, settings, say)
         (folder / "lm").mkdir()
-        language_model.save(folder / "lm")
+        # read first: a wrong file is found before the long work
+        language_model = None if lm_arpa is None else read_arpa(lm_arpa, folder / "lm")
+        splitters = learn_splitters(source, target, settings)
+        splitters.save(folder)
+        source_words = encode(_split(source, splitters.source))
+        target_words = encode(_split(target, splitters.target), RESERVED)
+        cleaned = clean(source_words.lengths, target_words.lengths, settings.max_length, settings.max_ratio)
+        counts = _count_cleaned(cleaned, settings, say)
+        source_words = source_words.only(cleaned.kept)
+        target_words = target_words.only(cleaned.kept, len(RESERVED))
+        linked = _link(source_words, target_words, settings, threads, say)
+        counts |= {
+            "source_words": len(linked.source.words),
+            "target_words": len(linked.target.words),
+            "links": len(linked.links.source),
+        }
+        if full:
+            counts |= kind.table(linked, None, folder, say)
+        else:
+            linked.save(folder)
+        if language_model is None:
+            language_model = _train_lm(linked.target, lm_text, splitters, settings, folder / "lm", say)
         counts |= {f"lm_{n}grams": len(g) for n, g in enumerate(language_model.ngrams, 1)}
         _write_summary(kind, folder, settings, counts, inputs)
     return Path(out)
 
 
-def clean(source: list[list[str]], target: list[list[str]], max_length: int, max_ratio: float) -> Cleaned:
-    """Leave out pairs with an empty side, a side that is too long, or lopsided ones."""
-    kept_source, kept_target = [], []
-    empty = long = ratio = 0
-    for s, t in zip(source, target, strict=True):
-        if not s or not t:
-            empty += 1
-        elif max(len(s), len(t)) > max_length:
-            long += 1
-        elif max(len(s), len(t)) > max_ratio * min(len(s), len(t)):
-            ratio += 1
-        else:
-            kept_source.append(s)
-            kept_target.append(t)
-    return Cleaned(kept_source, kept_target, empty, long, ratio)
+def make_table(
+    kind: ModelKind,
+    model: str | Path,
+    lines: Sequence[str],
+    out: str | Path,
+    progress: Progress | None = None,
+) -> Path:
+    """Write the folder `out`: what a model that was trained without a full table knows of a source
+    text, with the scores of the full one."""
+    model = Path(model)
+    linked, splitters = Linked.load(model), Splitters.load(model)
+    known = encode_known([split_words(splitters.split(line)) for line in lines], linked.source.vocab)
+    with new_folder(out) as folder:
+        kind.table(linked, known, folder, progress or (lambda line: None))
+        kind.Model.load(model, table=folder).save_queries(folder)
+    return Path(out)
 
 
-def _count_cleaned(total: int, pairs: Cleaned, settings: TrainingSettings, say: Progress) -> dict[str, int]:
+def clean(
+    source: NDArray[np.int64], target: NDArray[np.int64], max_length: int, max_ratio: float
+) -> Cleaned:
+    """Leave out pairs with an empty side, a side that is too long, or lopsided ones, by their numbers of
+    words."""
+    shorter, longer = np.minimum(source, target), np.maximum(source, target)
+    empty = shorter == 0
+    long = ~empty & (longer > max_length)
+    ratio = ~empty & ~long & (longer > max_ratio * shorter)
+    return Cleaned(~(empty | long | ratio), int(empty.sum()), int(long.sum()), int(ratio.sum()))
+
+
+def _count_cleaned(pairs: Cleaned, settings: TrainingSettings, say: Progress) -> dict[str, int]:
     """Report and return how many pairs were kept and dropped."""
+    total, kept = len(pairs.kept), int(pairs.kept.sum())
     say(
-        f"{total} pairs: {len(pairs.source)} kept; dropped {pairs.empty} with an empty side, "
+        f"{total} pairs: {kept} kept; dropped {pairs.empty} with an empty side, "
         f"{pairs.long} longer than {settings.max_length} words, {pairs.ratio} with a length "
         f"ratio above {settings.max_ratio:g}"
     )
-    if not pairs.source:
+    if not kept:
         raise ReplituneError("no pair is left to train on", found=f"{total} pairs")
     return {
         "pairs": total,
-        "kept": len(pairs.source),
+        "kept": kept,
         "dropped_empty": pairs.empty,
         "dropped_long": pairs.long,
         "dropped_ratio": pairs.ratio,
     }
 
 
-def learn_splitters(
-    source: list[list[str]], target: list[list[str]], settings: TrainingSettings
-) -> Splitters:
+def learn_splitters(source: Sequence[str], target: Sequence[str], settings: TrainingSettings) -> Splitters:
     """Learn how to split the words of either side from all of the training text."""
 
-    def pieces(words: list[list[str]], kind: str) -> BytePairs | None:
-        return BytePairs.learn(words, settings.bpe_merges) if kind == "bpe" else None
+    def pieces(lines: Sequence[str], kind: str) -> BytePairs | None:
+        return BytePairs.learn(map(split_words, lines), settings.bpe_merges) if kind == "bpe" else None
 
     of_source: CompoundSplitter | BytePairs | None
     if settings.source_segmentation == "compounds":
         of_source = CompoundSplitter.learn(
-            source,
+            map(split_words, source),
             min_length=settings.compound_min_length,
             min_count=settings.compound_min_count,
             fillers=settings.compound_fillers,
@@ -182,7 +214,13 @@ def learn_splitters(
     return Splitters(of_source, pieces(target, settings.target_segmentation))
 
 
-def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
+def _split(lines: Iterable[str], splitter: CompoundSplitter | BytePairs | None) -> Iterator[list[str]]:
+    """The words of each line, or their parts."""
+    words = map(split_words, lines)
+    return words if splitter is None else map(splitter.apply, words)
+
+
+def _refuse(segments: Iterable[list[str]], where: str, joiner: bool) -> None:
     """Refuse target words that models, n-best lists or BPE use as marks."""
     taken = (*RESERVED, "|||")
     for line, words in enumerate(segments, 1):
@@ -203,11 +241,10 @@ def _refuse(segments: list[list[str]], where: str, joiner: bool) -> None:
                 )
 
 
-def _align_and_train(
-    kind: ModelKind, pairs: Cleaned, settings: TrainingSettings, folder: Path, threads: int, say: Progress
-) -> dict[str, int]:
-    """Align the words, and learn what this kind of model learns from the links."""
-    source, target = encode(pairs.source), encode(pairs.target, RESERVED)
+def _link(
+    source: Encoded, target: Encoded, settings: TrainingSettings, threads: int, say: Progress
+) -> Linked:
+    """Align the words."""
     directed = align(
         source,
         target,
@@ -219,57 +256,60 @@ def _align_and_train(
     )
     links = symmetrise(directed, source, target, settings.symmetrisation)
     say(f"{len(links.source)} word links ({settings.symmetrisation})")
-    return {
-        "source_words": len(source.words),
-        "target_words": len(target.words),
-        "links": len(links.source),
-        **kind.table(source, target, links, folder, say),
-    }
+    return Linked(source, target, links)
 
 
 def _train_table(
-    settings: PhraseSettings, source: Encoded, target: Encoded, links: Links, folder: Path, say: Progress
+    settings: PhraseSettings, linked: Linked, known: Encoded | None, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the phrase table."""
-    occurrences = extract(source, target, links, settings.max_phrase_length)
-    if len(occurrences.links) == 0:
+    source, target, links = linked.source, linked.target, linked.links
+    phrases = LinkedPhrases(linked, settings.max_phrase_length, known)
+    if phrases.extracted == 0:
         raise ReplituneError(
             "no phrase pair can be extracted",
             found=f"{len(source)} pairs with {len(links.source)} word links",
             fix="train on more text",
         )
-    distinct = count_pairs(source, target, occurrences, settings.max_phrase_length)
-    say(f"{len(occurrences.links)} phrase pairs extracted, {len(distinct.count)} distinct")
-    table = phrase_table(
-        source,
-        target,
-        links,
-        occurrences,
-        distinct,
-        good_turing=settings.good_turing,
-        smoothing=settings.reordering_smoothing,
-        max_options=settings.max_options,
+    counts = None
+    if settings.good_turing:
+        everything = phrases if known is None else LinkedPhrases(linked, settings.max_phrase_length)
+        counts = np.sum([counts_of_counts(part.count) for part in everything.parts()], axis=0)
+    lexical = lexical_table(source, target, links)
+    distinct = 0
+
+    def tables() -> Iterator[PhraseTable]:
+        nonlocal distinct
+        for pairs in phrases.parts():
+            distinct += len(pairs.count)
+            smoothing, most = settings.reordering_smoothing, settings.max_options
+            yield phrase_table(linked, lexical, pairs, counts, smoothing, most)
+
+    sizes = PhraseTable.write(folder, source.vocab, target.vocab, tables())
+    say(
+        f"{phrases.extracted} phrase pairs extracted, {distinct} distinct"
+        f"{'' if known is None else ' ones of use'}: {sizes['options']} translation options of "
+        f"{sizes['source_phrases']} phrases"
     )
-    table.save(folder)
-    say(f"{len(table.scores)} translation options of {len(table.option_start) - 1} phrases")
-    return {
-        "extracted": len(occurrences.links),
-        "distinct": len(distinct.count),
-        "source_phrases": len(table.option_start) - 1,
-        "options": len(table.scores),
-    }
+    return {"extracted": phrases.extracted, "distinct": distinct, **sizes}
 
 
 def _train_lm(
-    target: list[list[str]], more: list[list[str]], settings: TrainingSettings, say: Progress
+    target: Encoded,
+    more: Sequence[str],
+    splitters: Splitters,
+    settings: TrainingSettings,
+    folder: Path,
+    say: Progress,
 ) -> NgramModel:
     """The language model of the target side and of the lines of `more` that have words."""
-    text = [words for words in more if words]
+    blank = sum(not line.strip(" \t\n\r\v\f") for line in more)
     say(
         f"language model of order {settings.lm_order}: {len(target)} lines of the training text"
-        + (f", {len(text)} more ({len(more) - len(text)} blank lines left out)" if more else "")
+        + (f", {len(more) - blank} more ({blank} blank lines left out)" if len(more) else "")
     )
-    return train_lm([*target, *text], settings.lm_order, say)
+    text = filter(None, _split(more, splitters.target))
+    return train_lm(chain(target, text), settings.lm_order, folder, settings.lm_prune, say)
 
 
 def _write_summary(

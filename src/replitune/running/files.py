@@ -87,10 +87,23 @@ def read_bytes(path: str | Path) -> bytes:
     """The content of `path`, unpacked when it is gzip."""
     path = Path(path)
     most = largest_text()
+    with _opened(path) as handle:
+        data = b"" if os.fstat(handle.fileno()).st_size > most else _all_of(handle, most)
+        size = max(len(data), os.fstat(handle.fileno()).st_size)
+    if size > most:
+        raise _too_large(path, most)
+    if data[:2] == GZIP_MAGIC:
+        with _undamaged(path):
+            data = _unpacked(data, path, most)
+    return data
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file for reading bytes, and say what is wrong with it when it cannot be."""
     try:
         with open(path, "rb") as handle:
-            data = b"" if os.fstat(handle.fileno()).st_size > most else _all_of(handle, most)
-            size = max(len(data), os.fstat(handle.fileno()).st_size)
+            yield handle
     except (FileNotFoundError, ValueError):  # a NUL in a name is a ValueError
         raise ReplituneError(
             "no such file", file=path, fix=f"check the path; a relative one starts at {Path.cwd()}"
@@ -99,19 +112,20 @@ def read_bytes(path: str | Path) -> bytes:
         raise ReplituneError("is a folder", file=path, expected="a text file") from None
     except PermissionError:
         raise ReplituneError("not readable", file=path, fix="check its permissions") from None
-    if size > most:
-        raise _too_large(path, most)
-    if data[:2] == GZIP_MAGIC:
-        try:
-            data = _unpacked(data, path, most)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ReplituneError(
-                "gzip data is damaged or cut off",
-                file=path,
-                found=str(error),
-                fix="make or fetch the file again",
-            ) from None
-    return data
+
+
+@contextlib.contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """What is wrong with gzip data when it cannot be unpacked."""
+    try:
+        yield
+    except (EOFError, OSError, zlib.error) as error:
+        raise ReplituneError(
+            "gzip data is damaged or cut off",
+            file=path,
+            found=str(error),
+            fix="make or fetch the file again",
+        ) from None
 
 
 def _all_of(handle: IO[bytes], most: int) -> bytes:
@@ -158,16 +172,19 @@ def _too_large(path: Path, most: int) -> ReplituneError:
 
 def read_text(path: str | Path) -> str:
     """The text of `path`: strict UTF-8, no NUL, no byte order mark."""
-    data = read_bytes(path)
+    return _decoded(read_bytes(path), path)
+
+
+def _decoded(data: bytes, path: str | Path, lines: int = 0, offset: int = 0) -> str:
+    """A part of a file as text; `lines`, `offset`: how many lines and bytes stand before it."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
         raise ReplituneError(
             "invalid UTF-8",
             file=path,
-            line=line,
-            found=f"byte 0x{data[error.start]:02x} at offset {error.start}",
+            line=lines + data.count(b"\n", 0, error.start) + 1,
+            found=f"byte 0x{data[error.start]:02x} at offset {offset + error.start}",
             expected="UTF-8 text",
             fix="convert it, for example with iconv -t UTF-8",
         ) from None
@@ -176,11 +193,11 @@ def read_text(path: str | Path) -> str:
         raise ReplituneError(
             "NUL character in text",
             file=path,
-            line=text.count("\n", 0, nul) + 1,
+            line=lines + text.count("\n", 0, nul) + 1,
             expected="plain text",
             fix="remove it, or check that the right file was given",
         )
-    return text.removeprefix("\ufeff")
+    return text if offset else text.removeprefix("\ufeff")
 
 
 def split_lines(text: str) -> list[str]:
@@ -191,6 +208,35 @@ def split_lines(text: str) -> list[str]:
     if "\r" in text:
         lines = [line.removesuffix("\r") for line in lines]
     return lines
+
+
+def read_blocks(path: str | Path, size: int = 1 << 24) -> Iterator[list[str]]:
+    """The lines of a text file, gz or plain, that need not fit into memory: those of about `size` bytes at
+    a time."""
+    path = Path(path)
+    lines = offset = 0
+    with _opened(path) as packed:
+        packing = packed.peek(2)[:2] == GZIP_MAGIC
+        handle = gzip.GzipFile(fileobj=packed) if packing else packed
+        rest = b""
+        while True:
+            with _undamaged(path) if packing else contextlib.nullcontext():
+                read = handle.read(size)
+            data = rest + read
+            end = data.rfind(b"\n") + 1 if read else len(data)
+            if len(read) == size and not end:
+                raise ReplituneError(
+                    "a line that is too long",
+                    file=path,
+                    line=lines + 1,
+                    found=f"more than {size:,} bytes",
+                    fix="is this the right file?",
+                )
+            block = split_lines(_decoded(data[:end], path, lines, offset))
+            yield block
+            if not read:
+                return
+            lines, offset, rest = lines + len(block), offset + end, data[end:]
 
 
 def read_lines(path: str | Path) -> list[str]:

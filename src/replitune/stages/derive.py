@@ -48,6 +48,10 @@ class Derive(SystemStage):
         )
 
     @property
+    def translated(self) -> Sequence[str]:
+        return [self.testset]
+
+    @property
     def inputs(self) -> Files:
         weights = [self.at.weights(self.system, one.id) for one in replica_ids(self.replicas)]
         return {

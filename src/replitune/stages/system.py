@@ -28,7 +28,7 @@ class SystemStage(Stage):
     settings: dict[str, Any]
     """What the backend says decides this stage."""
     reads: list[str]
-    """What it reads: train, dev, model, tuned, answers, source."""
+    """What it reads: train, dev, model, table, tuned, answers, source."""
     tuned: str
     """Of one that reads `tuned`: whether that is `weights` or a `folder`."""
 
@@ -62,7 +62,14 @@ class SystemStage(Stage):
             files["dev"] = self.at.testset("dev")
         if "model" in self.reads:
             files["model"] = self.at.model(self.system)
+        if "table" in self.reads:
+            files["table"] = [self.at.table(self.system, name) for name in self.translated]
         return files
+
+    @property
+    def translated(self) -> Sequence[str]:
+        """The texts that it translates."""
+        return ["dev"]
 
     def get_backend(self) -> Backend:
         from replitune.backends.registry import get_backend
@@ -80,6 +87,8 @@ class SystemStage(Stage):
             fields["dev"] = read_prepared(str(files["dev"]))
         if "model" in files:
             fields["model"] = Path(str(files["model"]))
+        if "table" in files:
+            (fields["table"],) = map(Path, files["table"])
         return kind(seed=self.seed, threads=conditions.threads, **fields)
 
 
@@ -125,6 +134,10 @@ class TranslatingStage(ReplicaStage):
     @classmethod
     def from_experiment(cls, experiment: Experiment, system: str, replica: str) -> Self:
         return cls.for_replica(experiment, system, replica, testsets=experiment.testsets)
+
+    @property
+    def translated(self) -> Sequence[str]:
+        return self.testsets
 
     @property
     def pieces(self) -> Mapping[str, Self]:

@@ -1,4 +1,5 @@
-"""models/<system>/: what the replicas of a trained system share."""
+"""models/<system>/: what the replicas of a trained system share; options/<system>/<test set>/: what of it
+is of use for one text."""
 
 from __future__ import annotations
 
@@ -41,3 +42,37 @@ class Train(SystemStage):
 
         out = Path(self.at.model(self.system))
         self.get_backend().train(self.make_job(TrainJob, conditions, out=out))
+
+
+class Table(SystemStage):
+    """What of a model is of use for one text."""
+
+    NAME = "table"
+    LOG = "table/{testset}/{system}"
+    testset: str
+
+    @classmethod
+    def names_in(cls, experiment: Experiment) -> Sequence[Names]:
+        return [
+            {"system": system, "testset": testset}
+            for system in experiment.systems_with("table")
+            for testset in experiment.testsets
+        ]
+
+    @classmethod
+    def from_experiment(cls, experiment: Experiment, system: str, testset: str) -> Self:
+        return cls.for_system(experiment, system, testset=testset)
+
+    @property
+    def inputs(self) -> Files:
+        return {**self.texts(), "testset": self.at.testset(self.testset)}
+
+    @property
+    def outputs(self) -> Files:
+        return {"table": self.at.table(self.system, self.testset)}
+
+    def run(self, conditions: Conditions) -> None:
+        from replitune.backends.interface import TableJob
+
+        out, testset = Path(self.at.table(self.system, self.testset)), Path(self.at.testset(self.testset))
+        self.get_backend().table(self.make_job(TableJob, conditions, out=out, testset=testset))

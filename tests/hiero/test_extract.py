@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter, defaultdict
+from io import FileIO
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.hiero.extract import extract_rules
+from replitune.hiero import extract
 from replitune.hiero.grammar import Grammar
 from replitune.hiero.scores import make_grammar
-from replitune.hiero.settings import HieroSettings
-from replitune.phrase.encode import RESERVED, encode
+from replitune.hiero.settings import LONGEST_RULE, HieroSettings
+from replitune.phrase.encode import RESERVED, encode, encode_known
+from replitune.phrase.linked import Linked
 from replitune.phrase.symmetrise import Links
 from replitune.settings import read
 
@@ -32,10 +36,21 @@ def random_corpus(seed: int, segments: int = 8) -> list[Pair]:
     return corpus
 
 
-def encoded(corpus: list[Pair]):
+def trained(corpus: list[Pair], settings: HieroSettings, folder: Path, text=None) -> Grammar:
+    """The grammar of a corpus, for a text of words or for any."""
+    linked = encoded(corpus)
+    known = None
+    if text is not None:
+        known = encode_known(text, linked.source.vocab)
+    folder.mkdir(exist_ok=True)
+    make_grammar(linked, settings, known, folder)
+    return Grammar.load(folder)
+
+
+def encoded(corpus: list[Pair]) -> Linked:
     links = [sorted(pair[2]) for pair in corpus]
     flat = np.array([link for each in links for link in each], np.int16).reshape(-1, 2)
-    return (
+    return Linked(
         encode([pair[0] for pair in corpus]),
         encode([pair[1] for pair in corpus], RESERVED),
         Links(np.cumsum([0, *map(len, links)]), flat[:, 0].copy(), flat[:, 1].copy()),
@@ -120,7 +135,9 @@ def content(grammar: Grammar) -> dict[tuple[str, str], np.ndarray]:
 @pytest.mark.parametrize(
     "limits", [{}, {"max_span": 4, "max_symbols": 3}, {"min_gap": 1, "max_symbols": 4}]
 )
-def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, fractional, limits):
+def test_rules_and_relative_frequencies_are_those_of_the_definition(
+    tmp_path, extraction, fractional, limits
+):
     settings = HieroSettings(extraction=extraction, fractional_counts=fractional, max_options=0, **limits)
     for seed in range(12):
         corpus = random_corpus(seed)
@@ -132,9 +149,7 @@ def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, 
         for (source, target), count in counts.items():
             by_source[source] += count
             by_target[target] += count
-        texts = encoded(corpus)
-        grammar = make_grammar(*texts, extract_rules(*texts, settings), settings)
-        found = content(grammar)
+        found = content(trained(corpus, settings, tmp_path))
         assert set(found) == set(counts)
         for (source, target), count in counts.items():
             scores = found[source, target]
@@ -142,7 +157,7 @@ def test_rules_and_relative_frequencies_are_those_of_the_definition(extraction, 
             assert scores[2] == pytest.approx(np.log(count / by_source[source]), abs=1e-5)
 
 
-def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
+def test_lexical_weights_use_the_links_between_the_words_of_a_rule(tmp_path):
     corpus: list[Pair] = [
         (
             ["das", "haus", "ist", "sehr", "klein"],
@@ -152,8 +167,7 @@ def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
         (["das", "buch"], ["that", "book"], {(0, 0), (1, 1)}),
     ]
     settings = HieroSettings()
-    texts = encoded(corpus)
-    found = content(make_grammar(*texts, extract_rules(*texts, settings), settings))
+    found = content(trained(corpus, settings, tmp_path))
     # das: the 1/2, that 1/2; the others are certain
     assert np.exp(found["das X1", "the X1"])[[1, 3]] == pytest.approx([1, 0.5])
     # `sehr` has no link, and NULL is linked to nothing else
@@ -161,12 +175,11 @@ def test_lexical_weights_use_the_links_between_the_words_of_a_rule():
     assert ("das X1 sehr klein", "the X1 small") in found
 
 
-def test_options_are_cut_to_the_best_of_each_source_side():
+def test_options_are_cut_to_the_best_of_each_source_side(tmp_path):
     corpus = random_corpus(3, 40)
-    texts = encoded(corpus)
     everything, cut = HieroSettings(max_options=0), HieroSettings(max_options=2)
-    all_rules = make_grammar(*texts, extract_rules(*texts, everything), everything)
-    kept = make_grammar(*texts, extract_rules(*texts, cut), cut)
+    all_rules = trained(corpus, everything, tmp_path / "all")
+    kept = trained(corpus, cut, tmp_path / "cut")
     sizes = np.diff(all_rules.option_start)
     np.testing.assert_array_equal(np.diff(kept.option_start), np.minimum(sizes, 2))
     for node in np.flatnonzero(sizes).tolist():
@@ -174,21 +187,104 @@ def test_options_are_cut_to_the_best_of_each_source_side():
         assert (np.diff(scores[:, 2]) <= 0).all()
 
 
-def test_good_turing_lowers_counts():
+def test_good_turing_lowers_counts(tmp_path):
     corpus = random_corpus(5, 60)
-    texts = encoded(corpus)
     plain, discounted = HieroSettings(max_options=0), HieroSettings(max_options=0, good_turing=True)
-    found = extract_rules(*texts, plain)
-    with_counts = content(make_grammar(*texts, found, plain))
-    lowered = content(make_grammar(*texts, found, discounted))
+    with_counts = content(trained(corpus, plain, tmp_path / "plain"))
+    lowered = content(trained(corpus, discounted, tmp_path / "discounted"))
     assert all((lowered[rule][[0, 2]] <= with_counts[rule][[0, 2]]).all() for rule in lowered)
     assert any((lowered[rule][[0, 2]] < with_counts[rule][[0, 2]]).all() for rule in lowered)
 
 
-def test_a_grammar_is_read_as_it_was_written(tmp_path):
-    texts = encoded(random_corpus(1))
+def match(side: list[str], line: list[str], most: int = 20) -> bool:
+    """Whether a source side stands for some stretch of a line."""
+
+    def behind(symbols: list[str], i: int) -> set[int]:
+        if not symbols:
+            return {i}
+        if symbols[0] in ("X1", "X2"):
+            ends = range(i + 1, len(line) + 1)
+        else:
+            ends = range(i + 1, i + 1 + (line[i : i + 1] == symbols[:1]))
+        return {end for k in ends for end in behind(symbols[1:], k)}
+
+    return any(end - i <= most for i in range(len(line)) for end in behind(side, i))
+
+
+def options(grammar: Grammar) -> dict[str, list[tuple[str, bytes]]]:
+    """Rules of each source side, in their order."""
+    out = {}
+    for node in range(len(grammar.source_parent)):
+        rules = range(grammar.option_start[node], grammar.option_start[node + 1])
+        if rules:
+            spelt = [(" ".join(target_side(grammar, r)), grammar.scores[r].tobytes()) for r in rules]
+            out[" ".join(grammar.source_side(node))] = spelt
+    return out
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"max_options": 2}, {"good_turing": True}, {"fractional_counts": False, "min_gap": 1}]
+)
+def test_a_known_text_gets_the_rules_that_match_it_as_they_are_in_the_full_grammar(tmp_path, more):
+    settings, there = HieroSettings(**more), 0
+    for seed in range(6):
+        corpus = random_corpus(seed, 30)
+        rng = np.random.default_rng(seed)
+        text = [[f"f{i}" for i in rng.integers(0, 6, rng.integers(0, 6))] for _ in range(5)]
+        full = options(trained(corpus, settings, tmp_path / "full"))
+        known = options(trained(corpus, settings, tmp_path / "known", text))
+        assert all(full[side] == rules for side, rules in known.items())
+        wanted = {side for side in full if any(match(side.split(), line) for line in text)}
+        assert wanted <= set(known)
+        there += len(full) > len(known)
+    assert there == 6
+    rules = trained(random_corpus(0), settings, tmp_path / "none", [["unknown"], []])
+    assert options(rules) == {}
+
+
+def test_rules_far_apart_in_a_text_match_up_to_the_longest_span_of_a_search(tmp_path):
+    corpus: list[Pair] = [(["a", "b", "c", "d"], ["A", "B", "C", "D"], {(i, i) for i in range(4)})]
     settings = HieroSettings()
-    grammar = make_grammar(*texts, extract_rules(*texts, settings), settings)
+    for between, there in ((LONGEST_RULE - 2, True), (LONGEST_RULE - 1, False)):
+        text = [["a", *["x"] * between, "d"]]
+        assert ("a X1 d" in options(trained(corpus, settings, tmp_path, text))) is there
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_bytes_do_not_depend_on_what_is_in_memory_at_a_time(tmp_path, monkeypatch, known):
+    corpus = random_corpus(4, 40)
+    text = [pair[0] for pair in corpus[:3]] if known else None
+    settings = HieroSettings(max_options=3)
+
+    def content_of(name: str) -> dict[str, bytes]:
+        trained(corpus, settings, tmp_path / name, text)
+        return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+
+    whole = content_of("whole")
+    for i, (block, part, group) in enumerate([(1, 1, 20), (7, 100, 1 << 20), (1 << 20, 30, 99)]):
+        monkeypatch.setattr(extract, "BLOCK", block)
+        monkeypatch.setattr(extract, "PART", part)
+        monkeypatch.setattr(extract, "GROUP", group)
+        assert content_of(str(i)) == whole
+
+
+def test_records_have_no_file_that_could_be_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(extract, "PART", 20)
+    with extract.extract_rules(encoded(random_corpus(2)), HieroSettings(), None, tmp_path) as rules:
+        parts = list(rules.parts())
+        assert sum(len(part) for _, _, part in parts) == rules.extracted > 20
+        assert [low for low, _, _ in parts] == [0, *(high for _, high, _ in parts[:-1])]
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: FileIO("/dev/full", "r+"))
+    with pytest.raises(OSError, match="No space left"):
+        trained(random_corpus(2), HieroSettings(), tmp_path)
+
+
+def test_a_grammar_is_read_as_it_was_written(tmp_path):
+    grammar = trained(random_corpus(1), HieroSettings(), tmp_path / "trained")
     grammar.save(tmp_path)
     again = Grammar.load(tmp_path)
     assert content(again).keys() == content(grammar).keys()

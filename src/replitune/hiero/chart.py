@@ -176,7 +176,7 @@ def match(model: HieroModel, lines: Sequence[str], longest: int) -> Matched:
     )
     used = np.zeros(nodes + len(copied), bool)
     used[ways["side"]] = True
-    ways["side"] = (np.cumsum(used) - 1)[ways["side"]]
+    ways["side"] = (np.cumsum(used, dtype=np.int32) - 1)[ways["side"]]
     return Matched(start, first, cells, ways, np.flatnonzero(used[:nodes]), list(copied))
 
 

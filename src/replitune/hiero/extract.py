@@ -8,37 +8,53 @@ which has at most `max_symbols` words and gaps. The rules of one phrase share a 
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.hiero.settings import HieroSettings
-from replitune.hiero.trie import Growing, extend, grown
+from replitune.hiero.settings import LONGEST_RULE, HieroSettings
+from replitune.hiero.trie import Growing, Trie, child, extend, grown
 from replitune.leaf import leaf
+from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import phrases_of
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.linked import Linked
 
 TARGET_WORD = 2
 """Symbol of word 0 on a target side; 0 and 1 are the first and second gap of the source side."""
 
+RECORD = np.dtype([("source", "i4"), ("target", "i4"), ("links", "u8"), ("count", "f8")])
+"""An extracted rule. source, target: its sides, as nodes; links: bit s * max_span + t is set when word s
+of the source words is linked to word t of the target words."""
 
-PIECE = 22
-"""Bits of a mask of links in one symbol."""
+BLOCK = 1 << 22
+"""Records that are written at a time."""
+
+DEEPEST = 32
+"""More than the symbols of a target side."""
+
+PART = 1 << 23
+"""Records that are read at a time, unless one source side has more of them."""
+
+GROUP = 1 << 25
+"""Target sides, about, whose table is in memory at a time."""
 
 
-class Tries(NamedTuple):
-    """The extracted sides and rules, each once. Sides are sequences of symbols; a rule is a source side
-    and, as symbol, a target side; links of a rule, `aligned`, are a rule and a node of `masks`."""
+class Text(NamedTuple):
+    """What is known of the text to be translated. runs: its stretches of words, as a trie; pairs: a run
+    and, as symbol, one behind it at a distance that a gap can have; known: 0 when any rule may be used."""
 
-    source: Growing
-    target: Growing
-    rules: Growing
-    masks: Growing
-    aligned: Growing
+    runs: Trie
+    pairs: Trie
+    known: int
 
 
 class Nodes(NamedTuple):
@@ -50,88 +66,57 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True)
 class Extracted:
-    """The R distinct rules of a corpus.
+    """The rules of a corpus whose source sides a text may have.
 
-    source, target: all sides; source_side, target_side: (R,) int32 those of each rule, as nodes
-    count: (R,) float64
-    links: (R,) uint64 the most frequent links between a rule's words, of those that are equally
-        frequent the smallest number: bit s * max_span + t is set when word s of the source words is
-        linked to word t of the target words
-    extracted: rules with repetitions
+    source, target: their sides; source_count, target_count: (S,), (T,) float64 their counts in all
+    rules; target_rank: (T,) int64, smaller for target sides that were extracted earlier
+    sizes: (S,) int32 the records of each source side; files: those of the source sides from 2 ** (k - 1)
+    up to 2 ** k
+    extracted: all rules of the corpus, with repetitions
     """
 
     source: Nodes
     target: Nodes
-    source_side: NDArray[np.int32]
-    target_side: NDArray[np.int32]
-    count: NDArray[np.float64]
-    links: NDArray[np.uint64]
+    source_count: NDArray[np.float64]
+    target_count: NDArray[np.float64]
+    target_rank: NDArray[np.int64]
+    sizes: NDArray[np.int32]
     extracted: int
+    files: Sequence[BinaryIO]
+    folder: Path
+
+    def parts(self) -> Iterator[tuple[int, int, NDArray[np.void]]]:
+        """All source sides, from one up to another one, with their records in the order of the corpus."""
+        for low, file in zip(POWERS.tolist(), self.files, strict=True):
+            sizes = self.sizes[low : 2 * low or 1].astype(np.int64)
+            part = (np.cumsum(sizes) - sizes) // PART
+            bounds = low + np.searchsorted(part, np.arange(part.max(initial=-1) + 2))
+            with ExitStack() as stack:
+                files = [file]
+                if len(bounds) > 2:
+                    files = [_scratch(stack, self.folder) for _ in bounds[1:]]
+                    for block in _records(file, BLOCK):
+                        _spill(block, 0, bounds[:-1], files)
+                for (begin, end), of_part in zip(pairwise(bounds.tolist()), files, strict=False):
+                    yield begin, end, next(_records(of_part, -1))
 
 
-def extract_rules(source: Encoded, target: Encoded, links: Links, settings: HieroSettings) -> Extracted:
-    """The rules of all segments."""
-    corpus = (source.words, source.start), (target.words, target.start), links
-    limits = (
-        settings.max_span,
-        settings.max_symbols,
-        settings.min_gap,
-        settings.extraction == "tight",
-        settings.fractional_counts,
-    )
-    start = np.zeros(len(source) + 1, np.int64)
-    tries = Tries(*(grown(None, 0) for _ in Tries._fields))
-    count, times = np.zeros(0), np.zeros(0, np.int32)
-    _extract(*corpus, limits, 0, False, start, tries, count, times)
-    done = 0
-    while done < len(source):
-        more = int(start[done + 1] - start[done])
-        needed = more * np.array([settings.max_symbols, settings.max_span, 1, 3, 1])
-        tries = Tries(*map(grown, tries, needed.tolist()))
-        count.resize(len(tries.rules.parent))
-        times.resize(len(tries.aligned.parent))
-        done = _extract(*corpus, limits, done, True, start, tries, count, times)
-    rules = _nodes(tries.rules)
-    return Extracted(
-        source=_nodes(tries.source),
-        target=_nodes(tries.target),
-        source_side=rules.parent[1:],
-        target_side=rules.symbol[1:],
-        count=count[1 : len(rules.parent)].copy(),
-        links=_usual_links(tries, times),
-        extracted=int(start[-1]),
-    )
+POWERS = np.append(0, 1 << np.arange(31))
 
 
-def _nodes(growing: Growing) -> Nodes:
-    size = int(growing.size[0])
-    return Nodes(growing.parent[:size].copy(), growing.symbol[:size].copy())
+def _scratch(stack: ExitStack, folder: Path) -> BinaryIO:
+    """A file without a name, which is gone however the process ends."""
+    return stack.enter_context(tempfile.TemporaryFile(dir=folder))
 
 
-def _usual_links(tries: Tries, times: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """The most frequent links of each rule."""
-    masks = np.zeros(int(tries.masks.size[0]), np.uint64)
-    depth = np.zeros(len(masks), np.int64)
-    for node in range(1, len(masks)):
-        before = tries.masks.parent[node]
-        depth[node] = depth[before] + 1
-        bits = np.uint64(tries.masks.symbol[node]) << np.uint64(PIECE * (depth[node] - 1))
-        masks[node] = masks[before] | bits
-    usual = np.zeros(int(tries.rules.size[0]), np.uint64)
-    aligned = int(tries.aligned.size[0])
-    _choose_links(tries.aligned.parent, tries.aligned.symbol, times, aligned, masks, usual)
-    return usual[1:]
-
-
-@njit(cache=True)
-def _choose_links(rule, mask_node, times, aligned, masks, usual):
-    most = np.zeros(len(usual), np.int32)
-    for i in range(1, aligned):
-        mask = masks[mask_node[i]]
-        r = rule[i]
-        if times[i] > most[r] or (times[i] == most[r] and mask < usual[r]):
-            most[r] = times[i]
-            usual[r] = mask
+def _records(file: BinaryIO, most: int) -> Iterator[NDArray[np.void]]:
+    """The records of a file, so many at a time (-1: all)."""
+    file.seek(0)
+    while True:
+        data = file.read(most * RECORD.itemsize if most > 0 else -1)
+        yield np.frombuffer(data, RECORD)
+        if most < 0 or not data:
+            return
 
 
 @leaf
@@ -150,117 +135,281 @@ def _by_begin(phrases, count, n_source, first, order):
 
 
 @leaf
-def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules):
+def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, near, rules):
     """The pairs of gaps (-1: none) of the rules from phrase p, as far as there is room in `rules`;
-    their number, and that of the gaps considered. linked: links before each source word."""
+    their number. linked: links before each source word; holes: (phrases, 6) room for possible gaps;
+    near: room for the first of them at or behind each source word."""
     s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
     words, links = s2 - s1 + 1, linked[s2 + 1] - linked[s1]
-    used, inside = 0, 0
+    used, inside, room = 0, 0, len(rules)
     if words <= symbols:
-        if used < len(rules):
-            rules[used, 0] = -1
-            rules[used, 1] = -1
-        used += 1
+        rules[0, 0] = rules[0, 1] = -1
+        used = 1
     for s in range(s1, s2 + 2 - min_gap):
+        near[s] = inside
         for k in range(first[s], first[s + 1]):
             h = order[k]
             end = phrases[h, 1]
             width = end - s + 1
             if width < min_gap or end > s2 or phrases[h, 2] < t1 or phrases[h, 3] > t2:
                 continue
-            left = links - (linked[end + 1] - linked[s])
-            if left < 1:
+            filled = linked[end + 1] - linked[s]
+            if filled >= links:
                 continue
-            if inside < len(holes):
-                holes[inside] = h
+            hole = holes[inside]
+            hole[0], hole[1], hole[2], hole[3] = h, end, phrases[h, 2], phrases[h, 3]
+            hole[4], hole[5] = width, filled
             inside += 1
             if words - width + 1 <= symbols:
-                if used < len(rules):
+                if used < room:
                     rules[used, 0] = h
                     rules[used, 1] = -1
                 used += 1
-    for i in range(min(inside, len(holes))):
+    last = s2 + 1 - min_gap
+    for i in range(inside):
         a = holes[i]
-        a_end = phrases[a, 1]
-        for j in range(i + 1, min(inside, len(holes))):
+        if a[1] + 2 > last:
+            continue
+        width, filled = words + 2 - a[4] - symbols, links - a[5]
+        for j in range(near[a[1] + 2], inside):
             b = holes[j]
-            b_begin, b_end = phrases[b, 0], phrases[b, 1]
-            if b_begin <= a_end + 1:
+            if b[4] < width or b[5] >= filled or (b[2] <= a[3] and a[2] <= b[3]):
                 continue
-            if phrases[b, 2] <= phrases[a, 3] and phrases[a, 2] <= phrases[b, 3]:
-                continue
-            if words - (a_end - phrases[a, 0] + 1) - (b_end - b_begin + 1) + 2 > symbols:
-                continue
-            left = links - (linked[a_end + 1] - linked[phrases[a, 0]])
-            if left - (linked[b_end + 1] - linked[b_begin]) < 1:
-                continue
-            if used < len(rules):
-                rules[used, 0] = a
-                rules[used, 1] = b
+            if used < room:
+                rules[used, 0] = a[0]
+                rules[used, 1] = b[0]
             used += 1
-    return used, inside
+    return used
 
 
 @leaf
-def _make_rule(phrase, a, b, source, target, link_at, link_target, tries, place, longest):
-    """The rule of a phrase with the gaps a and b, each (4,), first source word -1 where there is
-    none: (its node, that of its links). source, target: words of the segment; place: room for the
-    number of each target word among those of the rule.
-
-    Links are a mask: bit s * longest + t is set when word s of the rule's source words is linked to
-    word t of its target words."""
-    other = np.int64(0)
-    t, words = phrase[2], 0
-    while t <= phrase[3]:
-        if a[0] >= 0 and t == a[2]:
-            other = extend(tries.target, other, 0)
-            t = a[3] + 1
-        elif b[0] >= 0 and t == b[2]:
-            other = extend(tries.target, other, 1)
-            t = b[3] + 1
-        else:
-            other = extend(tries.target, other, target[t] + TARGET_WORD)
-            place[t] = words
-            words += 1
-            t += 1
-    node, mask = np.int64(0), np.uint64(0)
-    s, words = phrase[0], 0
+def _extend_source(sides, phrase, a, b, source):
+    """The node of the source side of a phrase with the gaps a and b, each (4,), first source word -1
+    where there is none. source: words of the segment."""
+    node = np.int64(0)
+    s = phrase[0]
     while s <= phrase[1]:
         if s == a[0] or s == b[0]:
-            node = extend(tries.source, node, 0)
+            node = extend(sides, node, 0)
             s = (a[1] if s == a[0] else b[1]) + 1
         else:
-            node = extend(tries.source, node, source[s] + 1)
-            for k in range(link_at[s], link_at[s + 1]):
-                mask |= np.uint64(1) << np.uint64(words * longest + place[link_target[k]])
-            words += 1
+            node = extend(sides, node, source[s] + 1)
             s += 1
-    rule = extend(tries.rules, node, other)
-    links = np.int64(0)
-    for piece in range(3):
-        bits = (mask >> np.uint64(PIECE * piece)) & np.uint64((1 << PIECE) - 1)
-        links = extend(tries.masks, links, bits)
-    return rule, extend(tries.aligned, rule, links)
+    return node
 
 
 @leaf
-def _has_room(tries, more, symbols, longest):
-    """Whether there is room for what `more` rules can need."""
-    return (
-        tries.source.size[0] + more * symbols <= len(tries.source.parent)
-        and tries.target.size[0] + more * longest <= len(tries.target.parent)
-        and tries.rules.size[0] + more <= len(tries.rules.parent)
-        and tries.masks.size[0] + more * 3 <= len(tries.masks.parent)
-        and tries.aligned.size[0] + more <= len(tries.aligned.parent)
-    )
+def _next_target(phrase, a, b, target, t):
+    """(Symbol of the target side at word t of the segment, the word behind it)."""
+    if a[0] >= 0 and t == a[2]:
+        return np.int64(0), a[3] + 1
+    if b[0] >= 0 and t == b[2]:
+        return np.int64(1), b[3] + 1
+    return np.int64(target[t] + TARGET_WORD), t + 1
+
+
+@leaf
+def _is_of_group(phrase, a, b, target, group, groups):
+    """Whether a target side belongs to a group; those that begin with the same two symbols do."""
+    one, t = _next_target(phrase, a, b, target, phrase[2])
+    if t > phrase[3]:
+        return group == 0
+    two, t = _next_target(phrase, a, b, target, t)
+    return (one + 7 * two) % groups == group
+
+
+@leaf
+def _extend_target(sides, phrase, a, b, target, place):
+    """The node of the target side. place: room for the number of each word among those of the rule."""
+    node, words, t = np.int64(0), 0, phrase[2]
+    while t <= phrase[3]:
+        symbol, behind = _next_target(phrase, a, b, target, t)
+        place[t] = words
+        words += symbol >= TARGET_WORD
+        node = extend(sides, node, symbol)
+        t = behind
+    return node
+
+
+@leaf
+def _find_target(trie, phrase, a, b, target, rank, number, whole):
+    """The node of the target side of a rule with this number, or -1; the sides that it begins with are
+    ranked when they are seen first. whole: no more than the first symbol is looked for when False."""
+    node, t, depth = np.int64(0), phrase[2], 0
+    while t <= phrase[3]:
+        symbol, t = _next_target(phrase, a, b, target, t)
+        node = child(trie, node, symbol)
+        if node < 0 or (depth > 0 and not whole):
+            return np.int64(-1)
+        if rank[node] < 0:
+            rank[node] = number * DEEPEST + depth
+        depth += 1
+    return node
+
+
+@leaf
+def _links_of(phrase, a, b, link_at, link_target, place, longest):
+    """The mask of the links between the words of a rule."""
+    mask, words, s = np.uint64(0), 0, phrase[0]
+    while s <= phrase[1]:
+        if s == a[0] or s == b[0]:
+            s = (a[1] if s == a[0] else b[1]) + 1
+            continue
+        for k in range(link_at[s], link_at[s + 1]):
+            mask |= np.uint64(1) << np.uint64(words * longest + place[link_target[k]])
+        words += 1
+        s += 1
+    return mask
+
+
+@leaf
+def _find_runs(trie, source, n_source, most, runs):
+    """runs[s, n]: the node of the n + 1 words from s on, or -1."""
+    for s in range(n_source):
+        node = np.int64(0)
+        for n in range(most):
+            if node >= 0:
+                node = child(trie, node, source[s + n] + 1) if s + n < n_source else np.int64(-1)
+            runs[s, n] = node
+
+
+@leaf
+def _may_match(text, runs, phrase, a, b):
+    """Whether the text has the words between the gaps of a rule, and those of two neighbours in order
+    and near enough to each other."""
+    before, begin = np.int64(0), phrase[0]
+    for gap in range(3):
+        end = phrase[1] + 1
+        if gap == 0 and a[0] >= 0:
+            end = a[0]
+        elif gap == 1 and b[0] >= 0:
+            end = b[0]
+        if end > begin:
+            run = runs[begin, end - begin - 1]
+            if run < 0 or (before > 0 and child(text.pairs, before, run) < 0):
+                return False
+            before = run
+        if end == phrase[1] + 1:
+            break
+        begin = (a[1] if gap == 0 else b[1]) + 1
+    return True
 
 
 @njit(cache=True)
-def _extract(sources, targets, links, limits, begin, fill, start, tries, count, times):
-    """Say in `start` how many rules there are (fill False), or count those of segments from `begin`
-    on as long as there is room for their nodes; returns the first segment that is left."""
-    (source_words, source_start), (target_words, target_start) = sources, targets
-    link_start, link_source, link_target = links
+def _read_text(words, start, symbols, line, runs, pairs):
+    """Enter the runs of a text from a line on, as long as there is room; the first line that is left."""
+    for i in range(line, len(start) - 1):
+        n = start[i + 1] - start[i]
+        if runs.size[0] + n * symbols > len(runs.parent):
+            return i
+        if pairs.size[0] + n * LONGEST_RULE * symbols * symbols > len(pairs.parent):
+            return i
+        source = words[start[i] : start[i + 1]]
+        found = np.full((n, symbols), -1, np.int64)
+        for s in range(n):
+            node = np.int64(0)
+            for k in range(min(symbols, n - s)):
+                if source[s + k] < 0:
+                    break
+                node = extend(runs, node, source[s + k] + 1)
+                found[s, k] = node
+        for s in range(n):
+            for k in range(symbols - 2):
+                if s + k >= n or found[s, k] < 0:
+                    break
+                for other in range(s + k + 2, min(n, s + LONGEST_RULE)):
+                    for m in range(min(symbols - k - 2, s + LONGEST_RULE - other)):
+                        if other + m >= n or found[other, m] < 0:
+                            break
+                        extend(pairs, found[s, k], found[other, m])
+    return len(start) - 1
+
+
+def text_of(known: Encoded | None, symbols: int) -> Text:
+    """What rules of up to `symbols` source symbols can match in a text; None is any text."""
+    runs, pairs = grown(None, 0), grown(None, 0)
+    line = 0
+    while known is not None and line < len(known):
+        words = int(known.start[line + 1] - known.start[line])
+        runs = grown(runs, words * symbols)
+        pairs = grown(pairs, words * LONGEST_RULE * symbols * symbols)
+        line = _read_text(frozen(known.words), frozen(known.start), symbols, line, runs, pairs)
+    return Text(runs.trie, pairs.trie, int(known is not None))
+
+
+WRITE, COUNT = 0, 1
+
+SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
+"""How far it is: the segment, the phrase, the rules of this phrase; rules before it; records."""
+
+
+class Work(NamedTuple):
+    """What `_visit` does. `task` WRITE records the rules that the text may have, where their target sides
+    are of a group (of how many), and counts them by source side: `sizes`, and of all groups in fractions
+    `totals`. COUNT adds up the counts of the group's target sides in all rules, and ranks them by when
+    they came."""
+
+    task: int
+    at: NDArray[np.int64]
+    text: Text
+    source: Growing
+    sizes: NDArray[np.int32]
+    target: Growing
+    group: int
+    groups: int
+    totals: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    records: NDArray[np.void]
+
+
+@leaf
+def _has_room(work, more, symbols, longest):
+    """Whether there is room for what `more` rules can need."""
+    return work.task == COUNT or (
+        work.source.size[0] + more * symbols <= len(work.sizes)
+        and work.target.size[0] + more * longest <= len(work.target.parent)
+        and work.at[USED] + more <= len(work.records)
+    )
+
+
+@leaf
+def _take_rules(work, p, phrases, rules, none, count, segment, runs, place, longest):
+    """Record or count the rules of a phrase. none: a phrase for gaps that are not there."""
+    source, target, linked, linked_to = segment
+    phrase = phrases[p]
+    for r in range(len(rules)):
+        a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
+        b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
+        whole = work.groups == 1 or _is_of_group(phrase, a, b, target, work.group, work.groups)
+        if work.task == COUNT:
+            number = work.at[EXTRACTED] + r
+            node = _find_target(work.target.trie, phrase, a, b, target, work.rank, number, whole)
+            if whole and node >= 0:
+                work.totals[node] += count
+            continue
+        if not (whole or work.group == 0):
+            continue
+        if work.text.known and not _may_match(work.text, runs, phrase, a, b):
+            continue
+        node = _extend_source(work.source, phrase, a, b, source)
+        if work.group == 0:
+            work.totals[node] += count
+        if not whole:
+            continue
+        work.sizes[node] += 1
+        record = work.records[work.at[USED]]
+        work.at[USED] += 1
+        record.source, record.count = node, count
+        record.target = _extend_target(work.target, phrase, a, b, target, place)
+        record.links = _links_of(phrase, a, b, linked, linked_to, place, longest)
+
+
+@njit(cache=True)
+def _visit(corpus, limits, work):
+    """Go through the rules of the corpus, from the phrase where it stopped, as long as there is room."""
+    (source_words, source_start), (target_words, target_start), links_of = corpus
+    link_start, link_source, link_target = links_of
+    at = work.at
     longest, symbols, min_gap, tight, fractional = limits
     room_source, room_target = 1, 1
     for i in range(len(source_start) - 1):
@@ -270,14 +419,12 @@ def _extract(sources, targets, links, limits, begin, fill, start, tries, count, 
     linked = np.zeros(room_source + 1, np.int64)
     first = np.zeros(room_source + 2, np.int64)
     place = np.zeros(room_target, np.int64)
+    runs = np.zeros((room_source, symbols), np.int64)
     phrases, order = np.empty((4096, 4), np.int64), np.empty(4096, np.int64)
-    holes, rules = np.empty(4096, np.int64), np.empty((4096, 2), np.int64)
+    holes, rules = np.empty((4096, 6), np.int64), np.empty((4096, 2), np.int64)
+    near = np.zeros(room_source, np.int64)
     none = np.full(4, -1, np.int64)
-    for i in range(begin, len(source_start) - 1):
-        if fill:
-            more = start[i + 1] - start[i]
-            if not _has_room(tries, more, symbols, longest):
-                return i
+    for i in range(at[SEGMENT], len(source_start) - 1):
         n_source = source_start[i + 1] - source_start[i]
         n_target = target_start[i + 1] - target_start[i]
         linked[: n_source + 1] = 0
@@ -294,25 +441,121 @@ def _extract(sources, targets, links, limits, begin, fill, start, tries, count, 
             if n_phrases <= len(phrases):
                 break
             phrases, order = np.empty((2 * n_phrases, 4), np.int64), np.empty(2 * n_phrases, np.int64)
-            holes = np.empty(2 * n_phrases, np.int64)
+            holes = np.empty((2 * n_phrases, 6), np.int64)
         _by_begin(phrases, n_phrases, n_source, first, order)
-        at = start[i]
         source, target = source_words[source_start[i] :], target_words[target_start[i] :]
-        for p in range(n_phrases):
+        if work.text.known and work.task != COUNT:
+            _find_runs(work.text.runs, source, n_source, symbols, runs)
+        for p in range(at[PHRASE], n_phrases):
             while True:
-                made, _ = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, rules)
-                if made <= len(rules) or not fill:
+                made = _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, near, rules)
+                if made <= len(rules):
                     break
                 rules = np.empty((2 * made, 2), np.int64)
-            if fill:
-                for r in range(made):
-                    a = none if rules[r, 0] < 0 else phrases[rules[r, 0]]
-                    b = none if rules[r, 1] < 0 else phrases[rules[r, 1]]
-                    rule, aligned = _make_rule(
-                        phrases[p], a, b, source, target, linked, targets_of_links, tries, place, longest
-                    )
-                    count[rule] += 1.0 / made if fractional else 1.0
-                    times[aligned] += 1
-            at += made
-        start[i + 1] = at
-    return len(source_start) - 1
+            at[SEGMENT], at[PHRASE], at[NEEDED] = i, p, made
+            if not _has_room(work, made, symbols, longest):
+                return
+            count = 1.0 / made if fractional and made else 1.0
+            segment = source, target, linked, targets_of_links
+            _take_rules(work, p, phrases, rules[:made], none, count, segment, runs, place, longest)
+            at[EXTRACTED] += made
+        at[PHRASE] = 0
+    at[SEGMENT] = len(source_start) - 1
+
+
+@contextmanager
+def extract_rules(
+    linked: Linked, settings: HieroSettings, known: Encoded | None, folder: Path
+) -> Iterator[Extracted]:
+    """The rules of all segments that can match the known text (None: all rules). Their records wait in
+    `folder`."""
+    source, target, links = linked.source, linked.target, linked.links
+    sides_of_text = ((source.words, source.start), (target.words, target.start), links)
+    corpus = tuple(tuple(frozen(array) for array in arrays) for arrays in sides_of_text)
+    limits = (
+        settings.max_span,
+        settings.max_symbols,
+        settings.min_gap,
+        settings.extraction == "tight",
+        settings.fractional_counts,
+    )
+    text = text_of(known, settings.max_symbols)
+    at = np.zeros(5, np.int64)
+    sides = grown(None, 0)
+    sizes, source_count = np.zeros(0, np.int32), np.zeros(0)
+
+    def visit(task: int, *state: Any) -> bool:
+        _visit(corpus, limits, Work(task, at, text, sides, sizes, *state))
+        return bool(at[SEGMENT] < len(source))
+
+    groups = 1 + len(source.words) * (8 if known is None else 1) // GROUP
+    with ExitStack() as stack:
+        files = [_scratch(stack, folder) for _ in POWERS]
+        of_targets = [_scratch(stack, folder) for _ in range(4)]
+        first = 0
+        for group in range(groups):
+            others, records = grown(None, 0), np.empty(BLOCK, RECORD)
+            at[:] = 0
+            more = True
+            while more:
+                for array in (sizes, source_count):
+                    array.resize(len(sides.parent), refcheck=False)
+                no_rank = np.empty(0, np.int64)
+                more = visit(WRITE, others, group, groups, source_count, no_rank, records)
+                _spill(records[: at[USED]], first, POWERS, files)
+                at[USED] = 0
+                if at[NEEDED] > len(records):
+                    records = np.empty(2 * at[NEEDED], RECORD)
+                others = grown(others, int(at[NEEDED]) * settings.max_span)
+                sides = grown(sides, int(at[NEEDED]) * settings.max_symbols)
+            found = int(others.size[0])
+            count, rank = np.zeros(found), np.full(found, -1)
+            at[:] = 0
+            visit(COUNT, others, group, groups, count, rank, np.empty(0, RECORD))
+            others.parent[others.parent > 0] += first
+            of_group: tuple[NDArray[Any], ...] = (others.parent, others.symbol, count, rank)
+            for file, array in zip(of_targets, of_group, strict=True):
+                file.write(array[:found].tobytes())
+            first += found
+        types = np.int32, np.int32, np.float64, np.int64
+        parent, symbol, count, rank = (
+            frozen(np.memmap(file, dtype, "r")) for file, dtype in zip(of_targets, types, strict=True)
+        )
+        size = int(sides.size[0])
+        yield Extracted(
+            Nodes(frozen(sides.parent[:size]), frozen(sides.symbol[:size])),
+            Nodes(parent, symbol),
+            source_count,
+            count,
+            rank,
+            sizes[:size],
+            int(at[EXTRACTED]),
+            files,
+            folder,
+        )
+
+
+@njit(cache=True)
+def _by_part(records, bounds, first, end, out):
+    """Copy the records, those of each part together; end: (parts,) where they end. bounds: the first
+    source side of each part; first: the number of the first node of the group of target sides."""
+    for r in range(len(records)):
+        end[np.searchsorted(bounds, records[r]["source"], side="right") - 1] += 1
+    total = 0
+    for k in range(len(end)):
+        end[k], total = total, total + end[k]
+    for r in range(len(records)):
+        k = np.searchsorted(bounds, records[r]["source"], side="right") - 1
+        out[end[k]] = records[r]
+        out[end[k]]["target"] += first
+        end[k] += 1
+
+
+def _spill(
+    records: NDArray[np.void], first: int, bounds: NDArray[np.int64], files: Sequence[BinaryIO]
+) -> None:
+    """Write records behind those of their parts."""
+    end, out = np.zeros(len(files), np.int64), np.empty_like(records)
+    _by_part(frozen(records), bounds, first, end, out)
+    for piece, file in zip(np.split(out, end[:-1]), files, strict=True):
+        file.write(piece.view(np.uint8).data)

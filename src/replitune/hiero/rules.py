@@ -151,7 +151,7 @@ def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], lim
     grammar, lm = model.table, model.lm
     option_start, target_start = frozen(grammar.option_start), frozen(grammar.target_start)
     nodes = matched.nodes
-    widest = int(np.max(np.diff(option_start)[nodes], initial=1))
+    widest = int(np.max(option_start[nodes + 1] - option_start[nodes], initial=1))
     chosen = np.zeros((len(nodes), min(limit, widest)), np.int64)
     counts = _select(
         nodes,

@@ -1,66 +1,158 @@
-"""From instances of rules to the grammar."""
+"""From extracted rules to the grammar."""
 
 from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from replitune.arithmetic import log
-from replitune.hiero.extract import TARGET_WORD, Extracted, Nodes
+from replitune.hiero.extract import TARGET_WORD, Extracted, Nodes, extract_rules
 from replitune.hiero.grammar import Grammar
 from replitune.hiero.settings import HieroSettings
 from replitune.hiero.trie import table_of
-from replitune.phrase.arrays import starts
+from replitune.phrase.arrays import ArrayFile, save_array, starts
 from replitune.phrase.encode import Encoded
-from replitune.phrase.lexical import lexical_table, weights_of
+from replitune.phrase.lexical import LexicalTable, lexical_table, weights_of
+from replitune.phrase.linked import Linked
 from replitune.phrase.scores import counts_of_counts, discounted, limited
-from replitune.phrase.symmetrise import Links
 
 BLOCK = 1 << 20
 """Rules that are spelt at a time."""
 
 
+class Rules(NamedTuple):
+    """R distinct rules.
+
+    source, target: (R,) int32 sides, as nodes; times: (R,) float64 their counts; links: (R,) uint64 the
+    most frequent links of each rule, of those that are equally frequent the smallest number
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    times: NDArray[np.float64]
+    links: NDArray[np.uint64]
+
+
+def counted(records: NDArray[np.void]) -> Rules:
+    """The distinct rules among some records."""
+    sides = records["source"].astype(np.int64) << 32 | records["target"]
+    order = np.argsort(sides)
+    sides = sides[order]
+    first = np.flatnonzero(np.diff(sides, prepend=-1))
+    sides = sides[first]
+    times, links = np.zeros(len(first)), np.zeros(len(first), np.uint64)
+    _count(records, order, np.append(first, len(order)), times, links)
+    return Rules((sides >> 32).astype(np.int32), sides.astype(np.int32), times, links)
+
+
+@njit(cache=True)
+def _count(records, order, start, times, links):
+    """The counts of rules whose records are order[start[r] : start[r + 1]], added up in the order of the
+    corpus, and their most frequent links."""
+    for r in range(len(times)):
+        own = order[start[r] : start[r + 1]]
+        if len(own) == 1:
+            times[r], links[r] = records[own[0]]["count"], records[own[0]]["links"]
+            continue
+        own.sort()
+        for i in own:
+            times[r] += records[i]["count"]
+        masks = np.sort(records["links"][own])
+        most, begin = 0, 0
+        for i in range(1, len(masks) + 1):
+            if i == len(masks) or masks[i] != masks[begin]:
+                if i - begin > most:
+                    most, links[r] = i - begin, masks[begin]
+                begin = i
+
+
 def make_grammar(
-    source: Encoded, target: Encoded, links: Links, extracted: Extracted, settings: HieroSettings
-) -> Grammar:
-    """Score the rules, and keep the best of each source side.
+    linked: Linked, settings: HieroSettings, known: Encoded | None, folder: Path
+) -> dict[str, int]:
+    """Extract and score the rules, of a known text those that can match it, and write the best of each
+    source side to `folder`: the grammar's counts.
 
     Best is the largest p(e|f), then lex(e|f), then the target side that was extracted first.
     """
-    source_side, target_side, count = extracted.source_side, extracted.target_side, extracted.count
-    nodes = len(extracted.source.parent)
+    table = lexical_table(linked.source, linked.target, linked.links)
+    with ExitStack() as stack:
+        rules = stack.enter_context(extract_rules(linked, settings, known, folder))
+        counts = _counts_of_counts(linked, settings, rules if known is None else None, folder)
+        arrays = {
+            name: stack.enter_context(ArrayFile(folder / f"{name}.npy", dtype, columns))
+            for name, dtype, columns in (
+                ("target_start", np.int64, ()),
+                ("target_symbols", np.int32, ()),
+                ("scores", np.float32, (4,)),
+            )
+        }
+        arrays["target_start"].append(np.zeros(1, np.int64))
+        sizes = np.zeros(len(rules.source.parent), np.int64)
+        distinct = symbols = 0
+        for low, high, part in rules.parts():
+            found = counted(part)
+            scores = _scores(found, rules, counts, table, settings.max_span)
+            rank = rules.target_rank[found.target]
+            order = np.lexsort((rank, -scores[:, 3], -scores[:, 2], found.source))
+            order, sizes[low:high] = limited(
+                order, np.bincount(found.source - low, minlength=high - low), settings.max_options
+            )
+            start, target = _sides(rules.target, found.target[order], TARGET_WORD)
+            arrays["target_start"].append(start[1:] + symbols)
+            arrays["target_symbols"].append(target)
+            arrays["scores"].append(scores[order])
+            symbols += len(target)
+            distinct += len(found.times)
+        trie = table_of(*rules.source, len(sizes))
+        save_array(folder / "source_parent.npy", rules.source.parent)
+        save_array(folder / "source_symbol.npy", rules.source.symbol)
+        save_array(folder / "trie_keys.npy", trie.keys)
+        save_array(folder / "trie_children.npy", trie.children)
+        save_array(folder / "option_start.npy", starts(sizes))
+    kept = int(sizes.sum())
+    Grammar.finish(
+        folder, linked.source.vocab, linked.target.vocab, {"source_nodes": len(sizes), "rules": kept}
+    )
+    return {"extracted": rules.extracted, "distinct": distinct, "rules": kept}
+
+
+def _counts_of_counts(
+    linked: Linked, settings: HieroSettings, every: Extracted | None, folder: Path
+) -> NDArray[np.int64] | None:
+    """Those of all rules (None: which are not extracted yet), where counts are discounted."""
+    if not settings.good_turing:
+        return None
+    if every is None:
+        with extract_rules(linked, settings, None, folder) as every:
+            return _counts_of_counts(linked, settings, every, folder)
+    return np.sum([counts_of_counts(counted(part).times) for _, _, part in every.parts()], axis=0)
+
+
+def _scores(
+    rules: Rules, of: Extracted, counts: NDArray[np.int64] | None, table: LexicalTable, span: int
+) -> NDArray[np.float32]:
+    """(R, 4) float32. counts: of counts of all rules, where they are discounted."""
+    source, target, count, links = rules
     scores = np.empty((len(count), 4), np.float32)
-    totals = np.bincount(target_side, weights=count), np.bincount(source_side, weights=count)
-    if settings.good_turing:
-        count = discounted(count, counts_of_counts(count))
-    scores[:, 0] = log(count / totals[0][target_side])
-    scores[:, 2] = log(count / totals[1][source_side])
-    table = lexical_table(source, target, links)
+    if counts is not None:
+        count = discounted(count, counts)
+    scores[:, 0] = log(count / of.target_count[target])
+    scores[:, 2] = log(count / of.source_count[source])
     for begin in range(0, len(count), BLOCK):
         block = slice(begin, begin + BLOCK)
         scores[block, 1], scores[block, 3] = weights_of(
-            *_words(extracted.source, source_side[block], 1),
-            *_words(extracted.target, target_side[block], TARGET_WORD),
-            extracted.links[block],
-            settings.max_span,
+            *_words(of.source, source[block], 1),
+            *_words(of.target, target[block], TARGET_WORD),
+            links[block],
+            span,
             table,
         )
-
-    order = np.lexsort((target_side, -scores[:, 3], -scores[:, 2], source_side))
-    sizes = np.bincount(source_side, minlength=nodes)
-    order, sizes = limited(order, sizes, settings.max_options)
-    trie = table_of(*extracted.source, nodes)
-    return Grammar(
-        source.vocab,
-        target.vocab,
-        *extracted.source,
-        trie.keys,
-        trie.children,
-        starts(sizes),
-        *_sides(extracted.target, target_side[order], TARGET_WORD),
-        scores[order],
-    )
+    return scores
 
 
 def _words(

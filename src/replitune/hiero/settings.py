@@ -16,6 +16,10 @@ MASK_BITS = 64
 """Of the links between the words of a rule: source symbols times words of an initial phrase."""
 
 
+LONGEST_RULE = 20
+"""Most source words that a rule may cover in a search."""
+
+
 class HieroSettings(TrainingSettings):
     """Everything that decides a grammar, inputs apart. Limits are by default those of Moses, which
     are Chiang's (2007) but for `extraction`."""
@@ -58,7 +62,8 @@ class HieroSearchSettings(Settings):
         int, about("Combinations of a rule and its parts tried per span (cube pruning).", ge=1)
     ] = 100
     max_span: Annotated[
-        int, about("Most source words that a rule covers; glue rules cover any number.", ge=1, le=20)
+        int,
+        about("Most source words that a rule covers; glue rules cover any number.", ge=1, le=LONGEST_RULE),
     ] = 10
     options: Annotated[int, about("Rules kept per source side.", ge=1)] = 20
 

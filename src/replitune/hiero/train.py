@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from replitune.errors import ReplituneError
-from replitune.hiero.extract import extract_rules
 from replitune.hiero.features import HieroLayout
 from replitune.hiero.model import HieroModel
 from replitune.hiero.scores import make_grammar
@@ -40,18 +39,15 @@ def _train_grammar(
     settings: HieroSettings, linked: Linked, known: Encoded | None, folder: Path, say: Progress
 ) -> dict[str, int]:
     """Extract, score and save the grammar."""
-    source, target, links = linked.source, linked.target, linked.links
-    rules = extract_rules(source, target, links, settings)
-    if rules.extracted == 0:
+    counts = make_grammar(linked, settings, known, folder)
+    if counts["extracted"] == 0:
         raise ReplituneError(
             "no rule can be extracted",
-            found=f"{len(source)} pairs with {len(links.source)} word links",
+            found=f"{len(linked.source)} pairs with {len(linked.links.source)} word links",
             fix="train on more text",
         )
-    grammar = make_grammar(source, target, links, rules, settings)
     say(
-        f"{rules.extracted} rules extracted ({settings.extraction}), {len(rules.count)} distinct, "
-        f"{len(grammar.scores)} kept"
+        f"{counts['extracted']} rules extracted ({settings.extraction}), {counts['distinct']} distinct, "
+        f"{counts['rules']} kept"
     )
-    grammar.save(folder)
-    return {"extracted": rules.extracted, "distinct": len(rules.count), "rules": len(grammar.scores)}
+    return counts

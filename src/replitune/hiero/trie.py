@@ -87,13 +87,16 @@ def table_of(parent: NDArray[np.int32], symbol: NDArray[np.int32], room: int) ->
 
 
 def grown(growing: Growing | None, more: int) -> Growing:
-    """The trie, or a copy of it with room for `more` nodes; None is an empty one."""
+    """The trie with room for `more` nodes, in place of the one that is passed; None is an empty one."""
     size = 1 if growing is None else int(growing.size[0])
     if growing is not None and size + more <= len(growing.parent):
         return growing
     room = max(1 << 12, size + size // 2 + more)
-    parent, symbol = np.zeros(room, np.int32), np.zeros(room, np.int32)
-    if growing is not None:
-        parent[:size], symbol[:size] = growing.parent[:size], growing.symbol[:size]
+    if growing is None:
+        parent, symbol = np.zeros(room, np.int32), np.zeros(room, np.int32)
+    else:
+        (old, parent, symbol, _) = growing
+        for array, length in ((parent, room), (symbol, room), (old.keys, 0), (old.children, 0)):
+            array.resize(length, refcheck=False)
     table = table_of(parent[:size], symbol[:size], room)
     return Growing(table, parent, symbol, np.array([size], np.int64))

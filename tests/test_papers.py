@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import re
 from pathlib import Path
@@ -12,7 +14,9 @@ import pytest
 from replitune.corpus.prepare import prepare_testset
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import load, resolve
+from replitune.experiment.sizes import Sizes
 from replitune.experiment.yaml_file import read_yaml
 from replitune.metrics.registry import get_metric
 from replitune.significance.registry import INTERVALS, TESTS
@@ -117,6 +121,37 @@ def test_the_joined_test_set_of_fu_has_3071_segments(tmp_path: Path):
     assert testset.parts is not None
     assert [testset.parts.count(f"flickr{year}") for year in (2016, 2017, 2018)] == [1000, 1000, 1071]
     assert testset.documents is None
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("calibration", None), ("clark2011", "third"), ("fu2016", None), ("graham2016", None)],
+)
+def test_no_job_of_the_papers_took_more_memory_than_is_asked_for_nor_less_than_half(
+    name: str, scale: str | None
+):
+    """By what the jobs recorded that docs/results is of."""
+    data = Path(os.environ.get("REPLITUNE_DATA", ""))
+    if not (data / "multi30k").is_dir():
+        pytest.skip("no folder multi30k in REPLITUNE_DATA")
+    experiment = Experiment(load(FOLDER / f"{name}.yaml", scale=scale, corpora=str(data)))
+    with gzip.open(ROOT / "docs" / "results" / name / "manifest.json.gz", "rt") as file:
+        jobs = json.load(file)["jobs"]
+    sizes = Sizes(experiment)
+    recorded = [job for job in jobs_of(experiment) if job.name in jobs]
+    assert {"corpus", "score", "test", "report"} <= {job.stage for job in recorded}
+    for job in recorded:
+        asked = experiment.stage(job.stage, **job.names).memory_mb(sizes)
+        assert jobs[job.name]["peak_rss_mb"] <= asked <= 2 * jobs[job.name]["peak_rss_mb"], job.name
+
+
+def test_fu_at_the_papers_size_is_the_same_but_for_the_text():
+    given, paper = (Experiment(load(FOLDER / f"{name}.yaml")) for name in ("fu2016", "fu2016-paper"))
+    for of in ("systems", "replicas", "tuning", "metrics", "seed"):
+        assert getattr(paper.settings, of) == getattr(given.settings, of)
+    methods = [{entry.mapping["name"] for entry in one.settings.tests.methods} for one in (given, paper)]
+    assert methods[0] > methods[1] >= {"riezler", "clark", "fu-ar", "fu-bootstrap"}
 
 
 def test_a_corpus_folder_that_lacks_a_file(tmp_path: Path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,9 @@ from replitune.corpus.outputs import expand, natural
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
+from replitune.experiment.plan import Cost, check_memory, costs
 from replitune.experiment.reading import load, resolve
+from replitune.experiment.sizes import Sizes
 from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import read_yaml
 from replitune.replicas import replica_ids
@@ -167,3 +170,72 @@ def test_replicas_of_a_pair_come_together_unless_all_are_made_to_the_same_bytes(
     )
     assert experiment.plan.together is together
     assert (b"together" in msgspec.json.encode(experiment.plan)) == (together is True)
+
+
+def test_memory_grows_with_the_texts_that_are_named(tmp_path: Path):
+    """Files that are not here count as nothing; gzip says how much it unpacks to."""
+    lines = "".join(f"{i} words of a line of text\n" for i in range(50_000))
+    for name in ("s", "t"):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "test.txt").write_text(lines)
+    corpus = {
+        "kind": "files",
+        "train": {"source": "s.gz", "target": "t.gz"},
+        "dev": {"source": "no.txt", "references": "no.txt"},
+        "tests": {"t": {"source": "test.txt", "references": "test.txt"}},
+    }
+    experiment = Experiment(
+        resolve(
+            {
+                "experiment": "x",
+                "corpora": str(tmp_path),
+                "corpus": corpus,
+                "systems": {
+                    "all": {"backend": "phrase"},
+                    "half": {"backend": "phrase", "subset": "odd"},
+                    "hiero": {"backend": "hiero", "resources": {"mem_mb": 7}},
+                },
+                "replicas": {"mert": 4},
+            }
+        )
+    )
+    sizes = Sizes(experiment)
+    assert sizes.text_mb("train") == 2 * len(lines) / 1e6
+    assert (sizes.segments("t"), sizes.segments("dev")) == (50_000, 0)
+    assert sizes.cells("t", ["all", "half"]) == 0.4
+
+    def memory(stage: str, **names: str) -> int:
+        return experiment.stage(stage, **names).memory_mb(sizes)
+
+    whole, half = memory("train", system="all"), memory("train", system="half")
+    assert whole - 250 == pytest.approx(2 * (half - 250), abs=2)
+    assert memory("score", testset="t", metric="bleu", system="all") > 300
+    needs = {cost.stage: (cost.memory_mb, cost.largest) for cost in costs(experiment, tmp_path)}
+    assert needs["train"] == (whole, "train/all"), "what the user says of hiero holds"
+
+
+def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPatch):
+    stages = [Cost("train", 2, None, 9000, "train/b"), Cost("test", 1, None, 8000, "test/t/bleu")]
+    monkeypatch.setattr("replitune.experiment.plan.memory", lambda: 8000 << 20)
+    (error,) = check_memory(stages)
+    assert "train/b would take more memory than there is" in str(error)
+    assert "9,000 MB" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("systems", "methods", "threads"),
+    [(3, ["crossed", "clark"], 1), (7, ["clark"], 2), (40, ["clark"], 8), (40, ["crossed"], 1)],
+)
+def test_cores_share_the_pairs_of_many_systems(systems: int, methods: list[str], threads: int):
+    many = {f"s{k}": {"backend": "corruption", "errors": 0.3} for k in range(systems)}
+    experiment = Experiment(
+        resolve(
+            {
+                "experiment": "x",
+                "corpus": {"kind": "synthetic"},
+                "systems": many,
+                "tests": {"methods": methods},
+            }
+        )
+    )
+    assert STAGES["test"].threads(experiment) == threads

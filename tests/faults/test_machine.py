@@ -17,7 +17,9 @@ import pytest
 
 from replitune.cli.main import main
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import resolve
+from replitune.experiment.sizes import Sizes
 
 from .conftest import POINTS
 from .harness import EXPERIMENT, STAGES, Faults, copied
@@ -76,6 +78,20 @@ def test_no_stage_reads_a_damaged_file(faults: Faults, stage: str, capsys: pytes
     faults.nothing_is_wrong()
     tell(faults)
     faults.counts.clear()
+
+
+def test_jobs_take_no_more_memory_than_they_ask_for_and_at_least_half(whole: Path):
+    """Of stages whose memory is known: not of other programs, nor of kernels, compiled here or not."""
+    experiment = Experiment(resolve(EXPERIMENT))
+    sizes, seen = Sizes(experiment), set()
+    for job in jobs_of(experiment):
+        if job.stage == "kernels" or (job.names.get("system") == "c" and job.stage != "score"):
+            continue
+        record = json.loads((whole / "results" / "f" / "logs" / f"{job.name}.json").read_text())
+        asked = experiment.stage(job.stage, **job.names).memory_mb(sizes)
+        assert record["peak_rss_mb"] <= asked <= 2 * record["peak_rss_mb"], (job.name, asked)
+        seen.add(job.stage)
+    assert {"corpus", "train", "tune", "decode", "score", "test", "report", "manifest"} <= seen
 
 
 def test_nothing_damaged_is_accounted_for(faults: Faults, capsys: pytest.CaptureFixture[str]):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,41 @@ def test_what_has_changed_is_refused(results: Path, name: str):
         records.checked(results, [results / name])
     with pytest.raises(ReplituneError, match="is not what"):
         records.check_results(results, records.result_files(results))
+
+
+def test_a_large_file_is_read_again_when_anything_wrote_to_it(tmp_path: Path, monkeypatch):
+    """Even where the time of its content was put back; the disk alone can deceive jobs."""
+    results = tmp_path / "results" / "x"
+    part, small = results / "models/s/scores.npy", results / "models/s/model.json"
+    with records.recording(
+        results / "logs/train/s.json", command=["train"], inputs=[], outputs=[part, small]
+    ):
+        write_lines(part, ["x" * records.LARGE])
+        write_lines(small, ["{}"])
+    made = records.maker(results, "models/s/scores.npy")
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "sha256_file", lambda path: {small: sha256_file(small)}[path])
+        assert records.checked(results, [part.parent])["models/s/scores.npy"] == made.sha256
+    os.utime(part)
+    records.checked(results, [part.parent])
+    times = part.stat()
+    with open(part, "r+b") as handle:
+        handle.write(b"y")
+    os.utime(part, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(ReplituneError, match=r"scores.npy: is not what the workflow made"):
+        records.checked(results, [part])
+
+
+def test_the_manifest_reads_large_files_whatever_their_times(tmp_path: Path, monkeypatch):
+    results = tmp_path / "results" / "x"
+    part = results / "models/s/scores.npy"
+    with records.recording(results / "logs/train/s.json", command=["train"], inputs=[], outputs=[part]):
+        write_lines(part, ["x" * records.LARGE])
+    part.write_text(part.read_text().replace("x", "y"))
+    monkeypatch.setattr(records, "_stamp", lambda path: records.maker(results, "models/s/scores.npy").stamp)
+    records.checked(results, [part])
+    with pytest.raises(ReplituneError, match=r"scores.npy: is not what the workflow made"):
+        records.check_results(results, ["models/s/scores.npy"])
 
 
 def test_files_of_others_are_not_checked(results: Path, tmp_path: Path):

@@ -43,6 +43,26 @@ def test_sums_are_those_of_the_counts(replacement: bool) -> None:
             np.testing.assert_array_equal(sums, expected[rows])
 
 
+def test_sums_do_not_depend_on_how_many_units_are_multiplied_at_once(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 40, (3, 700, 2))
+    several = [
+        counts,
+        counts.astype(np.int16),
+        counts.astype(np.int32) * 10**6,
+        rng.normal(size=(3, 700, 2)),
+    ]
+
+    def of_all(statistics: np.ndarray) -> np.ndarray:
+        return np.concatenate([s for _, s in SegmentDraws(8).sums(statistics, 300)])
+
+    whole = [of_all(statistics) for statistics in several]
+    monkeypatch.setattr("replitune.significance.draws.FEW", 0)
+    monkeypatch.setattr("replitune.significance.draws.UNITS", 64)
+    for statistics, expected in zip(several, whole, strict=True):
+        np.testing.assert_array_equal(of_all(statistics), expected)
+
+
 def test_real_sums_do_not_depend_on_what_is_computed_beside_them() -> None:
     statistics = np.random.default_rng(0).normal(size=(9, 50, 3))
     draws = SegmentDraws(8)

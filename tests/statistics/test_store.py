@@ -111,6 +111,39 @@ def test_several_systems_in_one_file(tmp_path: Path):
     np.testing.assert_array_equal(read["b"].statistics, systems[0].statistics)
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_store_is_read_batch_by_batch(tmp_path: Path, monkeypatch, shuffled: bool):
+    """A batch ends within a replica, a system and a document; only the last has a large count."""
+    path = tmp_path / "a.parquet"
+    systems = [system("b", 2, N=7), system("a", 3, N=7, seed=2)]
+    for one in systems:
+        one.statistics[:] //= 2**21
+    systems[0].statistics[1, 6, -2:] = 2**15
+    monkeypatch.setattr("replitune.statistics.store.ROW_GROUP", 10)
+    write_store(path, systems, BLEU, metadata(), ["d", "d", "e", "e", "f", "d", "g"])
+    written = pq.read_table(path)
+    assert [pq.ParquetFile(path).metadata.row_group(k).num_rows for k in range(4)] == [10, 10, 10, 5]
+    rows = np.random.default_rng(0).permutation(35) if shuffled else np.arange(35)
+    pq.write_table(written.take(rows), path, row_group_size=9)
+    monkeypatch.setattr("replitune.statistics.store.ROWS", 4)
+    read = read_systems([path])
+    assert read.documents.tolist() == [0, 0, 1, 1, 2, 0, 3]
+    for one in systems:
+        assert read.systems[one.name].replicas == one.replicas
+        assert read.systems[one.name].groups == one.groups
+        np.testing.assert_array_equal(read.systems[one.name].statistics, one.statistics)
+
+
+def test_row_groups_are_those_of_a_table_that_is_written_whole(tmp_path: Path):
+    """Parquet readers skip by row groups, and the bytes are those of pyarrow's own choice."""
+    path, whole = tmp_path / "a.parquet", tmp_path / "whole.parquet"
+    one = system("a", 7, N=170_000)
+    write_store(path, [one], BLEU, metadata(), [f"d{i // 9}" for i in range(170_000)])
+    pq.write_table(pq.read_table(path).combine_chunks(), whole, compression="zstd")
+    assert path.read_bytes() == whole.read_bytes()
+    assert pq.ParquetFile(path).metadata.num_row_groups == 2
+
+
 def test_a_file_of_scores_without_metadata_is_a_store(tmp_path: Path):
     path = tmp_path / "scores.parquet"
     frame().to_parquet(path)

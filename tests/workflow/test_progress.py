@@ -7,6 +7,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ import pytest
 
 from replitune.corpus.prepare import corpus_warnings
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.plan import count_jobs
+from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import resolve
 from replitune.ledger.runs import NAME, read_run, write_run
 from replitune.workflow.display import Display, clock, words
@@ -207,7 +208,7 @@ def test_a_job_that_failed_is_named_with_its_log(run: Run):
 def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     """All jobs of a real run are known, and its verdict."""
     experiment = Experiment(resolve(TINY), finished.folder / "results")
-    counts = count_jobs(experiment)
+    counts = Counter(job.name.partition("/")[0] for job in jobs_of(experiment))
     progress = Progress(experiment, (experiment.folder / NAME).stat().st_mtime_ns)
     stream = io.StringIO()
     display = Display(progress, plain=True, stream=stream)

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 import warm
+from replitune.cli.run import _limits
 from replitune.workflow.engine import Engine
 from support import Ran
 
@@ -189,3 +190,25 @@ def test_options_of_snakemake_are_not_lost():
     where = words.index("--config")
     assert words[where : where + 3] == ["--config", "scale=small", "seed=4"]
     assert words[-1] == "--forceall"
+
+
+@pytest.mark.parametrize(
+    ("config", "rest", "expected"),
+    [
+        ("cores: 2", ["--quiet"], ["mem_mb=3000"]),
+        ("cores: 2", ["--resources", "gpu=1"], ["mem_mb=3000"]),
+        ("cores: 2", ["--resources", "mem_mb=9"], []),
+        ("executor: slurm", [], []),
+        ("resources: {mem_mb: 9}", [], []),
+    ],
+)
+def test_jobs_on_this_machine_share_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, rest: list[str], expected: list[str]
+):
+    (tmp_path / "config.yaml").write_text(config)
+    monkeypatch.setattr("replitune.running.files.memory", lambda: 3000 << 20)
+    assert _limits(tmp_path, rest) == expected
+    command = Engine(Path("x"), tmp_path, Path("r"), resources=expected, options=rest).command
+    assert command.count("--resources") == bool(expected or "--resources" in rest)
+    given = [word for word in command if "=" in word]
+    assert given == [*expected, *(word for word in rest if "=" in word)]

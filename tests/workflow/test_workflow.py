@@ -356,8 +356,7 @@ def test_every_rule_logs_is_benchmarked_and_asks_for_resources():
         for body in rules:
             for key in (
                 "**logs(",  # messages, record and benchmark
-                "mem_mb",
-                "runtime",
+                "**amounts(",  # memory and time
                 "threads:",
                 "message:",
                 "shell:",

@@ -17,7 +17,7 @@ rule ask:
         PROGRAMS
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=1000, runtime=240 * len(EXPERIMENT.testsets)),
+        **amounts("ask", runtime=240 * len(EXPERIMENT.testsets)),
     params:
         job=job_settings("ask"),
     message:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import resolve
 from replitune.experiment.places import TESTS
+from replitune.experiment.sizes import Sizes
 from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import find_source
 from replitune.significance.looks.record import read_record
@@ -114,25 +115,32 @@ def logs(*names):
     )
 
 
-def amounts(mem_mb, runtime, gpu=None):
-    """What a job usually takes, or what its system asks for; more when it is tried again."""
+SIZES = Sizes(EXPERIMENT)
+
+# on a cluster, Snakemake runs beside each job
+LEAST_MB = 500
+
+
+def amounts(stage, runtime, gpu=None, **names):
+    """What a job takes by the sizes of its texts, or what its system asks for; more when it is tried
+    again. Names are those of the job, where they are not its wildcards."""
+
+    def memory(wildcards):
+        named = dict(wildcards.items())
+        given = {name: value.format(**named) for name, value in names.items()}
+        return max(LEAST_MB, find_job(stage, given or named).memory_mb(SIZES))
 
     def amount(name, usual, growing=True):
         def resource(wildcards, attempt):
-            named = dict(wildcards.items())
-            asked = EXPERIMENT.resources(named["system"]) if "system" in named else {}
-            if {"system", "metric"} <= {*named}:  # scoring needs no card of the system
-                asked = {
-                    **asked,
-                    "gpu": 0,
-                    **EXPERIMENT.metric_resources(named["metric"]),
-                }
-            return asked.get(name, usual) * (attempt if growing else 1)
+            asked = EXPERIMENT.asked(dict(wildcards.items()))
+            if name not in asked:
+                asked = {name: usual(wildcards) if callable(usual) else usual}
+            return asked[name] * (attempt if growing else 1)
 
         return resource
 
     resources = dict(
-        mem_mb=amount("mem_mb", mem_mb), runtime=amount("runtime", runtime)
+        mem_mb=amount("mem_mb", memory), runtime=amount("runtime", runtime)
     )
     return (
         resources

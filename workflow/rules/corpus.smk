@@ -14,7 +14,7 @@ rule corpus_train:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=30),
+        **amounts("corpus", runtime=30, part="train"),
     params:
         job=job_settings("corpus", part="train"),
     message:
@@ -37,7 +37,7 @@ rule corpus_testset:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=1000, runtime=30),
+        **amounts("corpus", runtime=30, part="{testset}"),
     params:
         job=lambda wildcards: job_settings("corpus", part=wildcards.testset)(wildcards),
     message:
@@ -57,7 +57,7 @@ rule corpus_inputs:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=30),
+        **amounts("account", runtime=30),
     params:
         job=job_settings("account"),
     message:
@@ -77,7 +77,7 @@ rule kernels:
         PROGRAMS
     threads: 2
     resources:
-        **amounts(mem_mb=2000, runtime=20),
+        **amounts("kernels", runtime=20),
     params:
         # made from `output`, so that a change does not compile again: a job finds what it
         # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again

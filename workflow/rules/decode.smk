@@ -17,7 +17,7 @@ rule decode:
         PROGRAMS
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=1000, runtime=20 * len(EXPERIMENT.testsets), gpu=0),
+        **amounts("decode", runtime=20 * len(EXPERIMENT.testsets), gpu=0),
     params:
         job=job_settings("decode"),
         allow=failure_option,
@@ -46,7 +46,7 @@ for number, (system, testset) in enumerate(EXPERIMENT.given_outputs, 1):
             PROGRAMS
         threads: 1
         resources:
-            **amounts(mem_mb=1000, runtime=20),
+            **amounts("collect", runtime=20, system=system, testset=testset),
         params:
             job=job_settings("collect", system=system, testset=testset),
         message:

@@ -14,7 +14,7 @@ rule derive:
         PROGRAMS
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=1000, runtime=20),
+        **amounts("derive", runtime=20),
     params:
         job=job_settings("derive"),
     message:

@@ -18,7 +18,7 @@ rule batch:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=30),
+        **amounts("batch", runtime=30),
     params:
         job=job_settings("batch"),
         allow=failure_option,
@@ -42,7 +42,7 @@ checkpoint look:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=30),
+        **amounts("look", runtime=30),
     params:
         job=job_settings("look"),
     message:

@@ -33,7 +33,7 @@ rule report:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=30),
+        **amounts("report", runtime=30),
     params:
         job=job_settings("report"),
     message:
@@ -53,7 +53,7 @@ rule manifest:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=1000, runtime=30),
+        **amounts("manifest", runtime=30),
     params:
         job=job_settings("manifest"),
     message:

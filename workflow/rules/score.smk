@@ -14,7 +14,7 @@ rule score:
         PROGRAMS
     threads: threads_of_metric
     resources:
-        **amounts(mem_mb=2000, runtime=30, gpu=0),
+        **amounts("score", runtime=30, gpu=0),
     params:
         job=job_settings("score"),
         allow=failure_option,

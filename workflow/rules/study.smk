@@ -17,7 +17,7 @@ for study in ("power", "replication", "calibrate"):
             PROGRAMS
         threads: 1
         resources:
-            **amounts(mem_mb=2000, runtime=120),
+            **amounts(study, runtime=120),
         params:
             # `shell` is looked up when the job runs, after the loop
             stage=study,
@@ -40,7 +40,7 @@ rule meta:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=120),
+        **amounts("meta", runtime=120),
     params:
         job=job_settings("meta"),
     message:

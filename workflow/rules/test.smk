@@ -12,9 +12,9 @@ rule test:
         **logs("test", "{testset}", "{metric}"),
     conda:
         PROGRAMS
-    threads: 1
+    threads: STAGES["test"].threads(EXPERIMENT)
     resources:
-        **amounts(mem_mb=2000, runtime=60),
+        **amounts("test", runtime=60),
     params:
         job=job_settings("test"),
     message:
@@ -38,7 +38,7 @@ rule human:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=2000, runtime=60),
+        **amounts("human", runtime=60),
     params:
         job=job_settings("human"),
     message:

@@ -16,7 +16,7 @@ rule train:
     # beside the compilation of kernels, and beside other systems
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=4000, runtime=120, gpu=0),
+        **amounts("train", runtime=120, gpu=0),
     params:
         job=job_settings("train"),
     message:
@@ -38,7 +38,7 @@ rule table:
         PROGRAMS
     threads: 1
     resources:
-        **amounts(mem_mb=4000, runtime=60),
+        **amounts("table", runtime=60),
     params:
         job=job_settings("table"),
     message:

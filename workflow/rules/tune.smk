@@ -17,7 +17,7 @@ rule tune:
         PROGRAMS
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=2000, runtime=120, gpu=0),
+        **amounts("tune", runtime=120, gpu=0),
     params:
         job=job_settings("tune"),
         allow=failure_option,
@@ -41,7 +41,7 @@ rule train_replica:
         PROGRAMS
     threads: threads_of_system
     resources:
-        **amounts(mem_mb=4000, runtime=240, gpu=0),
+        **amounts("train_replica", runtime=240, gpu=0),
     params:
         job=job_settings("train_replica"),
         allow=failure_option,

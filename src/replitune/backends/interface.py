@@ -223,6 +223,12 @@ class Backend:
         """Some of the settings, as JSON can write them."""
         return {name: value for name, value in plain(self.settings).items() if name in names}
 
+    def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
+        """The most memory that a job of a stage takes, where `resources` do not say it: with so many MB
+        of training text, both sides together, and segments of dev where it is read, or of the largest test
+        set."""
+        return {"train": 4000, "train_replica": 4000, "tune": 2000}.get(stage, 1000)
+
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:
         """The settings of a small system that compiles, by `warm_up`, what this one runs; None:

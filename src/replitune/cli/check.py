@@ -4,7 +4,8 @@
 
 All mistakes are reported at once. With --data its files are checked, too: whether they exist, are
 text, and have as many lines as what they belong to; and the jobs that would run are listed with
-their cost, judging by earlier runs.
+their cost, judging by earlier runs, and the memory that they take by the sizes of the texts, which
+must be there, unless the profile (--profile, as of `run`) sends jobs elsewhere.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
     parser.add_argument("--data", action="store_true", help="check its files, too, and list what would run")
+    parser.add_argument("--profile", metavar="P", help="as of `run`: where the jobs are to run")
     parser.add_argument(
         "--results",
         default="results",
@@ -34,11 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings, options.results)
-    from replitune.experiment.plan import cautions, check_data, costs
+    from replitune.experiment.plan import cautions, check_data, check_memory, costs
+    from replitune.workflow.places import executor, profile_of
 
     errors = experiment.missing(experiment.systems)
+    stages = costs(experiment, Path(options.results)) if options.data else []
     if options.data:
         errors += check_data(experiment)
+        if executor(profile_of(Path(options.experiment), options.profile)) == "local":
+            errors += check_memory(stages)
     if errors:
         raise ExperimentError(errors)
     for caution in cautions(experiment):
@@ -59,11 +65,10 @@ def run(options: argparse.Namespace) -> None:
         sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
         print(f"  looks:     at {', '.join(map(str, sizes))}, by {plan.metric} on {plan.testset}")
     if options.data:
-        stages = costs(experiment, Path(options.results))
-        print("\n  stage         jobs   CPU seconds")
+        print("\n  stage         jobs   CPU seconds   MB of a job")
         for cost in stages:
             seconds = "?" if cost.seconds is None else f"{cost.seconds:,.0f}"
-            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}")
+            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}   {cost.memory_mb:>11,}")
         known = [cost.seconds for cost in stages if cost.seconds is not None]
         total = f"{sum(known):>11,.0f}" if known else "          ?"
         print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")

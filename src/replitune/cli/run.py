@@ -18,6 +18,7 @@ import secrets
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -80,13 +81,15 @@ def run(options: argparse.Namespace) -> int:
     file = _file(options.file)
     given = {"scale": options.scale, "corpora": options.corpora}
     experiment = Experiment(load(file, **given))
+    profile = _profile(options.profile, file)
     engine = Engine(
         file,
-        _profile(options.profile, file),
+        profile,
         experiment.folder,
         [f"{key}={value}" for key, value in given.items() if value is not None],
         options.cores,
         options.rest,
+        _limits(profile, options.rest),
     )
     engine.release()
     engine = _with_losses(engine, experiment)
@@ -213,14 +216,21 @@ def _file(given: str | None) -> Path:
 
 def _profile(given: str | None, file: Path) -> Path:
     """The folder of a profile, whose executor is installed."""
-    from replitune.experiment.yaml_file import read_yaml
-    from replitune.workflow.places import profile
-    from replitune.workflow.templates import PROFILE
+    from replitune.workflow.places import executor, profile_of
 
-    own = file.parent / PROFILE
-    if given is None and (own / "config.yaml").is_file():
-        given = str(own)
-    folder = profile(given or "workstation")
-    if read_yaml(folder / "config.yaml")[0].get("executor") == "slurm":
+    folder = profile_of(file, given)
+    if executor(folder) == "slurm":
         needs("slurm")
     return folder
+
+
+def _limits(profile: Path, rest: Sequence[str]) -> list[str]:
+    """The memory that jobs on this machine may take together, unless somebody said it."""
+    from replitune.experiment.yaml_file import read_yaml
+    from replitune.running.files import memory
+    from replitune.workflow.places import executor
+
+    said = any(word.startswith(("mem_mb=", "mem_mib=", "mem=")) for word in rest)
+    if said or executor(profile) != "local" or "resources" in read_yaml(profile / "config.yaml")[0]:
+        return []
+    return [f"mem_mb={memory() >> 20}"]

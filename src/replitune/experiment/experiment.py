@@ -124,6 +124,13 @@ class Experiment:
         asked = self.metric(id).options.get("resources")
         return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
 
+    def asked(self, names: Mapping[str, str]) -> dict[str, int]:
+        """The same of the job of these names; scoring needs no card of the system."""
+        asked = self.resources(names["system"]) if "system" in names else {}
+        if {"system", "metric"} <= {*names}:
+            asked = {**asked, "gpu": 0, **self.metric_resources(names["metric"])}
+        return asked
+
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
         """Programs, extras and files that these systems lack, each named once."""
         errors = [error for system in systems for error in self.backends[system].missing()]

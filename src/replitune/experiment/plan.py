@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq
@@ -14,7 +14,9 @@ from replitune.backends.interface import Given
 from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.jobs import jobs_of
+from replitune.experiment.jobs import Job, jobs_of
+from replitune.experiment.sizes import Sizes
+from replitune.running.files import memory
 
 SAMPLE = 10_000
 """Lines of the training text by which its languages are known."""
@@ -22,28 +24,50 @@ SAMPLE = 10_000
 
 @dataclass(frozen=True)
 class Cost:
-    """Jobs of one stage, and the CPU seconds that they would take."""
+    """Jobs of one stage, the CPU seconds that they would take, and the memory of the largest."""
 
     stage: str
     jobs: int
     seconds: float | None
     """None where no earlier run tells."""
-
-
-def count_jobs(experiment: Experiment) -> dict[str, int]:
-    """The jobs of a run from nothing, by stage; with looks, the most that there may be."""
-    return Counter(job.name.partition("/")[0] for job in jobs_of(experiment))
+    memory_mb: int
+    largest: str
+    """Its name."""
 
 
 def costs(experiment: Experiment, results: Path) -> list[Cost]:
-    """Jobs by stage with their cost by earlier manifests: of this experiment, or else of all in
-    the same folder."""
+    """The jobs of a run from nothing, by stage; with looks, the most that there may be. Their cost is
+    by earlier manifests: of this experiment, or else of all in the same folder."""
     own = experiment.folder / "manifest.json"
     means = _mean_seconds([own] if own.exists() else sorted(results.glob("*/manifest.json")))
+    needs: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    sizes = Sizes(experiment)
+    for job in jobs_of(experiment):
+        needs[job.name.partition("/")[0]].append((_memory_mb(experiment, job, sizes), job.name))
     return [
-        Cost(stage, n, n * means[stage] if stage in means else None)
-        for stage, n in count_jobs(experiment).items()
+        Cost(stage, len(jobs), len(jobs) * means[stage] if stage in means else None, *max(jobs))
+        for stage, jobs in needs.items()
     ]
+
+
+def _memory_mb(experiment: Experiment, job: Job, sizes: Sizes) -> int:
+    """What a job asks for: what its system or metric says, or else what the sizes of its texts tell."""
+    asked = experiment.asked(job.names).get("mem_mb")
+    return asked or experiment.stage(job.stage, **job.names).memory_mb(sizes)
+
+
+def check_memory(stages: Sequence[Cost]) -> Iterator[ReplituneError]:
+    """Jobs that do not fit into the memory that there is here."""
+    there = memory() >> 20
+    for cost in stages:
+        if cost.memory_mb > there:
+            yield ReplituneError(
+                f"{cost.largest} would take more memory than there is",
+                found=f"about {cost.memory_mb:,} MB",
+                expected=f"at most {there:,} MB, what this machine or the container has",
+                fix="take a part of the text (`subset`), run it on a larger machine or a cluster "
+                "(--profile slurm), or say `resources: {mem_mb: N}` where you know better",
+            )
 
 
 def _mean_seconds(manifests: list[Path]) -> dict[str, float]:

@@ -25,6 +25,7 @@ from replitune.settings import Settings
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 Counts = dict[str, int]
 """Replicas by what they come from: ``{"mert": 20}`` is mert-001 to mert-020. Paths of replicas
@@ -59,6 +60,8 @@ class Stage(Settings):
     not see changes of library code."""
     KEPT: ClassVar[bool] = False
     """Whether what it made before stays where it is when all that it depends on is as it was."""
+    MEMORY_MB: ClassVar[tuple[int, float]] = (70, 0.0)
+    """Memory of a job on next to nothing, and of each unit of its `load`: measured peaks, and some."""
     WAITS_FOR_LOOKS: ClassVar[bool] = False
     """Whether the settings of its jobs are known only after the looks."""
     folder: str
@@ -89,6 +92,15 @@ class Stage(Settings):
             version=f"{cls.VERSION} {backend_version}".strip(),
             **settings,
         )
+
+    def load(self, sizes: Sizes) -> float:
+        """What its memory grows with."""
+        return 0.0
+
+    def memory_mb(self, sizes: Sizes) -> int:
+        """The most memory that it takes, as far as the sizes of the texts tell."""
+        base, more = self.MEMORY_MB
+        return round(base + more * self.load(sizes))
 
     # ---- what a job reads, writes and does
 

@@ -23,6 +23,8 @@ class Hiero(Embedded):
     version = 2
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
+    TRAIN_MB = 280.0
+    MODEL_MB = 150.0
     translating = ("decode", "derive")
 
     @property

@@ -49,6 +49,11 @@ PAGE = "report.html"
 LAST = "report/report"
 """The record from which all others can be reached by following inputs."""
 
+LARGE = 1 << 22
+"""Bytes from which a job does not read an input again that has the size and times of when it was
+made: every job of a system has its model among them. The manifest and `verify` read all. (Snakemake
+touches single files after their job, which are read again, but not what is in a folder.)"""
+
 
 class Maker(NamedTuple):
     """Who made an output."""
@@ -61,6 +66,8 @@ class Maker(NamedTuple):
     """Hash of everything it depends on, for outputs that are kept while that is unchanged."""
     cpu_seconds: float = 0.0
     """CPU time of the part of the job that made it."""
+    stamp: Sequence[int] = ()
+    """Size and times of a large file, when it was made."""
 
 
 @dataclass
@@ -120,7 +127,8 @@ def recording(
     work = Work(results.absolute(), read)
     yield work
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    made = {name: sha256_file(results / name) for name in names(results, outputs)}
+    stamps = {name: _stamp(results / name) for name in names(results, outputs)}
+    made = {name: sha256_file(results / name) for name in stamps}
     account = {
         "command": ["replitune", *map(printable, command)],
         "versions": versions(),
@@ -143,9 +151,10 @@ def recording(
         _write_benchmark(results, _name(results, record), account)
         for name, sha256 in made.items():
             origin, part = work.origins.get(name, ("", ""))
-            known = Maker(sha256, _name(results, record), origin, work.parts.get(part, 0.0))
+            seconds = work.parts.get(part, 0.0)
+            known = Maker(sha256, _name(results, record), origin, seconds, stamps[name])
             with atomic_open(_index(results, name)) as handle:
-                json.dump(known._asdict(), handle)
+                json.dump({key: value for key, value in known._asdict().items() if value != []}, handle)
     for path in written:
         remove_remains(path)
 
@@ -233,12 +242,22 @@ def is_as_made(record: str | Path, path: Path) -> bool:
     return made is not None and path.is_file() and sha256_file(path) == made.sha256
 
 
-def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """sha256 of the results among `paths`, by name; refuses what has changed."""
+def _stamp(path: Path) -> list[int]:
+    """Size and times of a large file, of which the second cannot be set; nothing of others."""
+    status = path.stat()
+    stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+    return stamp if status.st_size >= LARGE else []
+
+
+def checked(results: Path, paths: Iterable[Path], read_all: bool = False) -> dict[str, str]:
+    """sha256 of the results among `paths`, by name; refuses what has changed. Large files that look
+    as they did are only read with `read_all`."""
     hashes = {}
     for name in names(results, paths):
-        hashes[name] = sha256 = sha256_file(results / name)
         made = maker(results, name)
+        as_it_was = made is not None and made.stamp and made.stamp == _stamp(results / name)
+        known = made.sha256 if made is not None and as_it_was and not read_all else None
+        hashes[name] = sha256 = known or sha256_file(results / name)
         if made is None or sha256 != made.sha256:
             raise ReplituneError(
                 "is not what the workflow made" if made else "nothing says that the workflow made it",
@@ -253,7 +272,7 @@ def checked(results: Path, paths: Iterable[Path]) -> dict[str, str]:
 
 def check_results(results: Path, files: Iterable[str]) -> dict[str, str]:
     """sha256 of these results by name; refuses them if any has changed since it was made."""
-    hashes = checked(results, [results / name for name in files])
+    hashes = checked(results, [results / name for name in files], read_all=True)
     check_origins(results)
     return hashes
 

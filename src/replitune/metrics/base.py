@@ -46,6 +46,9 @@ class Metric(ABC):
     signed_statistics: tuple[str, ...] | None = None
     """Those that may be negative; None: none where they are counts, all where they are not."""
 
+    programs_mb: ClassVar[int] = 0
+    """Memory of programs that it starts."""
+
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
 

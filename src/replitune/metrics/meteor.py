@@ -111,6 +111,7 @@ class Meteor(Metric):
     name = "meteor"
     title = "METEOR"
     has_kernels = False
+    programs_mb = 400
 
     @check_arguments
     def __init__(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.phrase.arrays import load_array, rows_file
+from replitune.phrase.arrays import ArrayFile, load_array
 from replitune.phrase.encode import BEGIN, END, UNKNOWN
 from replitune.running.files import atomic_open, read_blocks, read_lines, read_text, write_json, write_lines
 
@@ -110,14 +110,14 @@ def read_arpa(path: str | Path, folder: Path) -> NgramModel:
                 ids[UNKNOWN], count = len(ids), count + 1
             parts = iter(unigrams)
         with (
-            rows_file(folder / f"ngrams{n}.npy", np.int32, count, n) as ngrams,
-            rows_file(folder / f"logprobs{n}.npy", np.float32, count) as logprobs,
-            rows_file(folder / f"backoffs{n}.npy", np.float32, count) as backoffs,
+            ArrayFile(folder / f"ngrams{n}.npy", np.int32, (n,)) as ngrams,
+            ArrayFile(folder / f"logprobs{n}.npy", np.float32) as logprobs,
+            ArrayFile(folder / f"backoffs{n}.npy", np.float32) as backoffs,
         ):
             for rows, probs, rests in parts:
-                rows.tofile(ngrams)
-                probs.tofile(logprobs)
-                (rests if n < len(counts) else np.zeros_like(rests)).tofile(backoffs)
+                ngrams.append(rows)
+                logprobs.append(probs)
+                backoffs.append(rests if n < len(counts) else np.zeros_like(rests))
     if text.next_line() != "\\end\\":
         raise text.wrong(
             "more n-grams than the header says",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -68,15 +67,6 @@ class ArrayFile(AbstractContextManager["ArrayFile"]):
             self._file.seek(0)
             self._write_header()
         self._stack.__exit__(*error)
-
-
-@contextlib.contextmanager
-def rows_file(path: Path, kind: type, *shape: int) -> Iterator[IO[bytes]]:
-    """A .npy file of an array whose rows are to be written one after the other, by `tofile`."""
-    with open(path, "wb") as handle:
-        header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(handle, header)
-        yield handle
 
 
 def load_array(path: Path) -> NDArray[Any]:

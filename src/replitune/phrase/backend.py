@@ -71,6 +71,17 @@ class Embedded(Backend):
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(TRAINING if stage in ("train", "table") else TRANSLATING)
 
+    TRAIN_MB: ClassVar[float] = 100.0
+    MODEL_MB: ClassVar[float] = 25.0
+    """Memory of training, and what is read of a model, by MB of text."""
+
+    def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
+        """Parts of the model that are read count, though all jobs on a machine share them."""
+        text = train_mb / (1 if self.settings.subset == "all" else 2)
+        if stage == "train":
+            return round(250 + self.TRAIN_MB * text)
+        return round(240 + self.MODEL_MB * text + (0.4 if stage == "tune" else 0.03) * segments)
+
     def missing(self) -> list[ReplituneError]:
         return [] if self.settings.training.alignment == "hmm" else extras.missing("phrase")
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from replitune.arithmetic import log10
 from replitune.errors import ReplituneError
 from replitune.phrase.arpa import IMPOSSIBLE, NgramModel, save_words
-from replitune.phrase.arrays import rows_file, starts
+from replitune.phrase.arrays import ArrayFile, starts
 from replitune.phrase.encode import RESERVED, Encoded, encode
 
 FALLBACK = (0.5, 1.0, 1.5)
@@ -119,8 +119,8 @@ def train_lm(
         probs, kept = np.full(1, 1 / (size - 1)), np.ones(1, bool)  # uniform, <s> apart
         for n in range(1, order + 1):
             probs, kept = _write_order(folder, n, orders, thresholds[n - 1], text, probs, kept)
-        with rows_file(folder / f"backoffs{order}.npy", np.float32, orders[-1].kept) as last:
-            np.zeros(orders[-1].kept, np.float32).tofile(last)
+        with ArrayFile(folder / f"backoffs{order}.npy", np.float32) as last:
+            last.append(np.zeros(orders[-1].kept, np.float32))
     save_words(folder, vocab, order)
     return NgramModel.load(folder)
 
@@ -141,14 +141,11 @@ def _write_order(
     probs, kept_ones = [], []
     with ExitStack() as stack:
 
-        def rows(name: str, kind: type, *shape: int) -> IO[bytes]:
-            return stack.enter_context(rows_file(folder / f"{name}.npy", kind, *shape))
+        def rows(name: str, kind: type, *columns: int) -> ArrayFile:
+            return stack.enter_context(ArrayFile(folder / f"{name}.npy", kind, columns))
 
-        ngrams, logprobs = (
-            rows(f"ngrams{n}", np.int32, counted.kept, n),
-            rows(f"logprobs{n}", np.float32, counted.kept),
-        )
-        backoffs = rows(f"backoffs{n - 1}", np.float32, orders[n - 2].kept) if n > 1 else None
+        ngrams, logprobs = rows(f"ngrams{n}", np.int32, n), rows(f"logprobs{n}", np.float32)
+        backoffs = rows(f"backoffs{n - 1}", np.float32) if n > 1 else None
         for (begin, end), (place, context, suffix, often), count in zip(
             pairwise(counted.contexts.tolist()), counted.grams, counted.counts, strict=True
         ):
@@ -163,11 +160,11 @@ def _write_order(
             logprob = log10(prob[kept]).astype(np.float32)
             if backoffs is None:
                 logprob[_BEGIN] = IMPOSSIBLE  # <s> is never predicted
-                place.tofile(ngrams)
+                ngrams.append(place)
             else:
-                text[place[kept, None] + np.arange(n)].tofile(ngrams)
-                log10(gamma[lower_kept[begin:end]]).astype(np.float32).tofile(backoffs)
-            logprob.tofile(logprobs)
+                ngrams.append(text[place[kept, None] + np.arange(n)])
+                backoffs.append(log10(gamma[lower_kept[begin:end]]).astype(np.float32))
+            logprobs.append(logprob)
             if n < len(orders):
                 probs.append(prob)
                 kept_ones.append(kept)

@@ -22,7 +22,11 @@ class Resources(Settings):
         ),
     ] = None
     mem_mb: Annotated[
-        int | None, about("Memory of each job, on a cluster; more when it is tried again.", ge=1)
+        int | None,
+        about(
+            "Memory of each job. By default what the sizes of its texts tell; more when it is tried again.",
+            ge=1,
+        ),
     ] = None
     runtime: Annotated[
         int | None,

@@ -94,8 +94,10 @@ def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | No
                 variance = float(shrunk(variance, k - 1.0, bound.pooled))
             rep.append(share * variance / k)
             nu_rep.append(k - 1.0)
-            residual = side.units[members] - side.units[members].mean(axis=0)
-            squares = [dot(r, r) for r in (residual[:, b.units] for b in blocks)]
+            residual = side.units[members]
+            residual -= residual.mean(axis=0)
+            residual *= residual  # in place: it is as large as the side
+            squares = [np.ascontiguousarray(residual[:, b.units]).sum() for b in blocks]
             both.append(share * np.array(squares) / ((k - 1) * k))
             of.append(number)
     d = difference(sides)
@@ -135,9 +137,12 @@ def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Compone
             w = k / n
             x = side.scores[members]
             e = x - x.mean()
-            E = side.units[members] - side.units[members].mean(axis=0)
-            squares = np.stack([(E[:, b.units] ** 2).sum(axis=1) for b in blocks], axis=-1)
-            along = np.stack([(E[:, b.units] * d[b.units]).sum(axis=1) for b in blocks], axis=-1)
+            mean = side.units[members].mean(axis=0)
+            squares, along = np.empty((k, len(blocks))), np.empty((k, len(blocks)))
+            for r, row in enumerate(members):  # one by one: all would be as large as the side
+                E = side.units[row] - mean
+                squares[r] = [dot(E[b.units], E[b.units]) for b in blocks]
+                along[r] = [dot(E[b.units], d[b.units]) for b in blocks]
             step = w / (k - 1)
             variance = np.maximum((dot(e, e) - k / (k - 1) * e**2) / (k - 2), 0.0)
             rest = np.maximum(squares.sum(axis=0) - k / (k - 1) * squares, 0.0)

@@ -26,6 +26,12 @@ from replitune.streams import stream
 TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
 
+UNITS = 1 << 12
+"""Units whose statistics are multiplied at once with how often they were drawn, where there are many."""
+
+FEW = 1 << 23
+"""Numbers that are kept as floats instead."""
+
 POOLS = 512
 """Bootstrap pools drawn at once."""
 
@@ -65,19 +71,26 @@ class _Memory:
         self._locks.pop(name, None)
 
 
-def exact_columns(columns: NDArray, terms: int) -> NDArray:
-    """The same (U, K) as floats of which any sum of `terms` is exact.
+def exact_columns(columns: NDArray, terms: int, largest: NDArray | None = None) -> NDArray:
+    """The same (U, ...) as floats of which any sum of `terms` along U is exact.
 
     So BLAS may add in whatever order it likes, and no sum depends on what else is computed beside
     it. Counts are as they were. Real numbers are rounded to a multiple of a power of two, one for
     each column, at least 2^-35 of its largest value even for 2^18 terms: far below the tolerance
-    at which two scores are equal.
+    at which two scores are equal. largest: that of each column, where these are not all rows.
     """
+    if largest is None:
+        largest = _largest(columns)
     if columns.dtype.kind in "iu":
-        return columns.astype(float_dtype(terms * float(np.abs(columns).max(initial=0))))
-    _, exponent = np.frexp(np.abs(columns).max(axis=0, initial=0))
+        return columns.astype(float_dtype(terms * float(largest.max(initial=0))), order="C")
+    _, exponent = np.frexp(largest)
     grid = np.maximum(exponent + math.ceil(math.log2(max(terms, 2))) - 53, -1074)
     return np.ldexp(np.rint(np.ldexp(columns, -grid)), grid)
+
+
+def _largest(columns: NDArray) -> NDArray:
+    """Largest size of the numbers in each column."""
+    return np.maximum(columns.max(axis=0, initial=0), -columns.min(axis=0, initial=0))
 
 
 def float_dtype(bound: float) -> type[np.float32] | type[np.float64]:
@@ -101,15 +114,21 @@ class SegmentDraws(_Remembered):
     """Bootstrap test sets: `size` of the U units (segments, documents), all of them by default."""
 
     def counts(
-        self, units: int, samples: slice, *, size: int | None = None, replacement: bool = True
-    ) -> NDArray[np.int32]:
+        self,
+        units: int,
+        samples: slice,
+        *,
+        size: int | None = None,
+        replacement: bool = True,
+        kind: type[np.integer[Any]] = np.int32,
+    ) -> NDArray[Any]:
         """(B, U) how often each unit is in each of the given test sets."""
         from replitune.significance.kernels.bootstrap import draw_counts
         from replitune.significance.kernels.free import draw_subsets
 
         keys = keys_of(self.key, samples.stop)[samples]
         draws = units if size is None else size
-        counts = np.zeros((len(keys), units), dtype=np.int32)
+        counts = np.zeros((len(keys), units), dtype=kind)
         if replacement:
             draw_counts(draws, keys, counts)
         else:
@@ -125,12 +144,23 @@ class SegmentDraws(_Remembered):
         """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
         n, units, k = statistics.shape
         draws = units if size is None else size
-        columns = exact_columns(statistics.transpose(1, 0, 2).reshape(units, n * k), draws)
-        kind = np.int64 if statistics.dtype.kind in "iu" else np.float64
+        # a unit is drawn once on average: 256 times, once in 256! test sets
+        kind = np.uint8 if draws <= units else np.int32
+        columns = statistics.transpose(1, 0, 2)
+        integer = columns.dtype.kind in "iu"
+        largest = _largest(columns)
+        parts = [slice(0, units)] if columns.size <= FEW else [*blocks(units, UNITS)]
+        kept = exact_columns(columns, draws, largest) if len(parts) == 1 else None
         for rows in blocks(samples, TEST_SETS):
-            counts = self.counts(units, rows, size=draws, replacement=replacement)
-            sums = counts.astype(columns.dtype) @ columns
-            yield rows, sums.astype(kind, copy=False).reshape(-1, n, k)
+            counts = self.counts(units, rows, size=draws, replacement=replacement, kind=kind)
+            sums = np.zeros((len(counts), n * k))
+            for part in parts:
+                drawn = counts[:, part]
+                terms = int(drawn.sum(axis=1).max()) if integer and kept is None else draws
+                exact = exact_columns(columns[part], terms, largest) if kept is None else kept
+                sums += drawn.astype(exact.dtype) @ exact.reshape(-1, n * k)
+            del counts, drawn  # before the next are drawn
+            yield rows, sums.astype(np.int64 if integer else np.float64, copy=False).reshape(-1, n, k)
 
     def scores(
         self,

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.arithmetic import covariance, dot, gram, product
+from replitune.arithmetic import BLOCK, covariance, dot, gram, product
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.significance.base import Comparison, Note
@@ -222,8 +222,10 @@ def linearise(metric: Metric, statistics: NDArray, sums: NDArray) -> tuple[NDArr
     L = np.empty((n, N))
     gradient = metric.gradient(sums)
     if gradient is not None and np.isfinite(gradient).all():
-        for r in range(n):  # a replica at a time: no float copy of all statistics
-            L[r] = product(statistics[r], gradient[r])
+        for r in range(n):  # a part at a time: no float copy of all statistics
+            for start in range(0, N, BLOCK):
+                part = slice(start, start + BLOCK)
+                L[r, part] = product(statistics[r, part], gradient[r])
         L *= N
         L -= L.mean(axis=1, keepdims=True)
         return L, True

@@ -12,6 +12,7 @@ from replitune.settings import plain
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 
 class Collect(Stage):
@@ -20,6 +21,7 @@ class Collect(Stage):
     NAME = "collect"
     LOG = "decode/{testset}/{system}"
     VERSION = 2
+    MEMORY_MB = 70, 400.0
     system: str
     backend: str
     settings: dict[str, Any]
@@ -48,6 +50,9 @@ class Collect(Stage):
             base=str(experiment.corpora),
             replicas=counts_of(experiment.outputs[system][testset]),
         )
+
+    def load(self, sizes: Sizes) -> float:
+        return sizes.cells(self.testset, [self.system])
 
     @property
     def inputs(self) -> Files:

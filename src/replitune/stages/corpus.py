@@ -12,6 +12,7 @@ from replitune.settings import plain
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 
 class Corpus(Stage):
@@ -19,6 +20,7 @@ class Corpus(Stage):
 
     NAME = "corpus"
     VERSION = 2
+    MEMORY_MB = 70, 6.0
     LOG = "corpus/{part}"
     part: str
     corpus: dict[str, Any]
@@ -41,6 +43,9 @@ class Corpus(Stage):
             base=str(experiment.corpora),
             files=[str(path) for path in experiment.corpus_files(part)],
         )
+
+    def load(self, sizes: Sizes) -> float:
+        return sizes.text_mb(self.part)
 
     @property
     def inputs(self) -> Files:

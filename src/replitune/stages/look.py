@@ -11,12 +11,14 @@ from replitune.significance.looks.record import Plan, read_record
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 
 class Look(Stage):
     """One look at all pairs: what is settled, and which systems get more replicas."""
 
     NAME = "look"
+    MEMORY_MB = 350, 95.0
     VERSION = 2
     LOG = "look/{look}"
     WAITS_FOR_LOOKS = True
@@ -53,6 +55,9 @@ class Look(Stage):
             for size in self.plan.sizes[system]
             if size <= n
         ]
+
+    def load(self, sizes: Sizes) -> float:
+        return max(sizes.tested(testset, self.plan.sizes) for testset in self.testsets)
 
     @property
     def inputs(self) -> Files:

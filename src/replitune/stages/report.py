@@ -16,12 +16,14 @@ from replitune.stages.studies import STUDIES
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 
 class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
+    MEMORY_MB = 350, 500.0
     LOG = "report/report"
     VERSION = 14
     WAITS_FOR_LOOKS = True
@@ -140,6 +142,11 @@ class Report(Stage):
             for system, kept in self.histories.items()
             for replica in replica_ids(self.systems[system])
         ]
+
+    def load(self, sizes: Sizes) -> float:
+        """A segment is on the page with every system, in several forms."""
+        loads = [sizes.scored(name, systems, 9 * len(systems)) for name, systems in self.decoded.items()]
+        return max(loads, default=0.0)
 
     @property
     def inputs(self) -> Files:

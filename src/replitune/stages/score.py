@@ -16,12 +16,14 @@ from replitune.replicas import Replica, replica_ids
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 
 class Scoring(Stage):
     """Segment statistics of replicas of a system."""
 
     KEPT = True
+    MEMORY_MB = 300, 430.0
     testset: str
     system: str
     metric: dict[str, Any]
@@ -56,6 +58,14 @@ class Scoring(Stage):
             batches=experiment.batches(testset, metric, system) or msgspec.UNSET,
             **settings,
         )
+
+    def load(self, sizes: Sizes) -> float:
+        return sizes.scored(self.testset, [self.system])
+
+    def memory_mb(self, sizes: Sizes) -> int:
+        from replitune.metrics.registry import METRICS
+
+        return super().memory_mb(sizes) + METRICS[self.metric["name"]].programs_mb
 
     @property
     def members(self) -> list[Replica]:

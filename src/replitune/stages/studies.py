@@ -38,6 +38,7 @@ FEWEST = 3
 class Study(StoreStage):
     """What the replicas of one metric say beyond the tests of pairs."""
 
+    MEMORY_MB = 400, 85.0
     TESTS: ClassVar[tuple[str, ...]] = ()
     """The experiment's settings of tests that this study depends on."""
     settings: dict[str, Any]
@@ -98,6 +99,7 @@ class Power(Study):
     """What n replicas and N segments would detect."""
 
     NAME = "power"
+    MEMORY_MB = 240, 85.0
     LOG = "power/{testset}/{metric}"
     VERSION = 3
     TESTS = ("pairs", "alpha", "paired_replicas", "margin")

@@ -15,6 +15,7 @@ from replitune.settings import plain
 if TYPE_CHECKING:
     from replitune.backends.interface import Backend, Job
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
 
 J = TypeVar("J", bound="Job")
 
@@ -45,6 +46,12 @@ class SystemStage(Stage):
             tuned="weights" if "tune" in backend.stages else "folder",
             **settings,
         )
+
+    def memory_mb(self, sizes: Sizes) -> int:
+        read = ["dev"] if "dev" in self.reads else sizes.experiment.testsets
+        segments = max(map(sizes.segments, read), default=0)
+        backend = sizes.experiment.backends[self.system]
+        return backend.memory_mb(self.NAME, sizes.text_mb("train"), segments)
 
     def texts(self) -> Files:
         """The files that it reads beside its own replica's."""

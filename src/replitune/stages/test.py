@@ -10,12 +10,19 @@ import msgspec
 
 from replitune.experiment.stage import Conditions, Files, Names, Stage, stores_of, tests_of
 from replitune.settings import plain
+from replitune.significance.registry import LEAD
 
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
+    from replitune.experiment.sizes import Sizes
     from replitune.results.result import Result
     from replitune.significance.settings import TestSettings
     from replitune.statistics.store import SegmentStatistics
+
+
+PAIRS_OF_THREAD = 20
+MOST_THREADS = 8
+"""Each has a pair of its own in memory."""
 
 
 class StoreStage(Stage):
@@ -23,6 +30,7 @@ class StoreStage(Stage):
 
     KEPT = True
     WAITS_FOR_LOOKS = True
+    MEMORY_MB = 350, 95.0
     testset: str
     metric: str
     systems: list[str]
@@ -40,6 +48,9 @@ class StoreStage(Stage):
             **settings,
         )
 
+    def load(self, sizes: Sizes) -> float:
+        return sizes.tested(self.testset, self.systems)
+
     def stores(self, testset: str) -> list[str]:
         return stores_of(self.at, testset, self.metric, self.systems)
 
@@ -53,9 +64,13 @@ class MetricsStage(Stage):
     """A stage that reads segment statistics of several metrics on one test set."""
 
     WAITS_FOR_LOOKS = True
+    MEMORY_MB = 350, 95.0
     testset: str
     metrics: list[str]
     systems: list[str]
+
+    def load(self, sizes: Sizes) -> float:
+        return sizes.tested(self.testset, self.systems)
 
     @property
     def stores(self) -> list[list[str]]:
@@ -109,6 +124,22 @@ class Test(StoreStage):
             dev=experiment.decoding("dev") if on_dev else [],
             looks=experiment.last_look if experiment.is_decided(testset, metric) else msgspec.UNSET,
         )
+
+    def load(self, sizes: Sizes) -> float:
+        """Pools of outputs, for intervals, are as large as the statistics and what becomes of them; tests
+        that resample have four such copies of a pair."""
+        largest = sizes.tested(self.testset, self.systems)
+        resample = any(method["name"] != LEAD for method in self.tests["methods"])
+        pair = sizes.tested(self.testset, self.systems, 2) if resample else 0.0
+        pairs = pair * self.threads(sizes.experiment)
+        return largest * (1.0 if self.tests["intervals"] else 0.5) + 4 * pairs
+
+    @staticmethod
+    def threads(experiment: Experiment) -> int:
+        """That share the pairs, where many are resampled; each takes up to some seconds."""
+        methods = experiment.settings.tests.methods
+        resample = any(method.name != LEAD for method in methods)
+        return min(MOST_THREADS, 1 + len(experiment.pairs) // PAIRS_OF_THREAD) if resample else 1
 
     @property
     def inputs(self) -> Files:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -13,63 +15,94 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric, Metric
 
 
-def strings(
-    column: pa.ChunkedArray, path: Path, name: str, nullable: bool = False
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes (rows,) in sorted order of the names; integers count as names; null is -1."""
-    if column.null_count and not nullable:
-        raise ReplituneError(f"null in column `{name}`", file=path)
-    if pa.types.is_integer(column.type):
-        numbers = np.asarray(column)
-        unique, codes = np.unique(numbers, return_inverse=True)
-        return codes.astype(np.int64), [str(value) for value in unique]
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-        raise ReplituneError(
-            f"column `{name}` is not text", file=path, found=str(column.type), expected="strings"
-        )
-    encoded = column.cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
-    try:
-        names = encoded.chunk(0).dictionary.to_pylist() if encoded.num_chunks else []
-    except UnicodeDecodeError as error:  # pyarrow reads texts as bytes
-        raise ReplituneError(
-            f"text in column `{name}` that is not UTF-8",
-            file=path,
-            found=str(error),
-            fix="write the file again",
-        ) from None
-    raw = np.concatenate(
-        [np.asarray(pc.fill_null(chunk.indices, -1), np.int64) for chunk in encoded.chunks]
-    )
-    used = np.unique(raw[raw >= 0])
-    sorted_names = sorted(names[code] for code in used)
-    position = {value: code for code, value in enumerate(sorted_names)}
-    translate = np.full(len(names) + 1, -1, np.int64)
-    for code in used:
-        translate[code] = position[names[code]]
-    return translate[raw], sorted_names
+class Names:
+    """The numbers of the names in one column, read batch by batch, in order of their appearance."""
+
+    def __init__(self, path: Path, column: str, nullable: bool = False) -> None:
+        self._path, self._column, self._nullable = path, column, nullable
+        self._known: dict[str | int, int] = {}
+        self._dictionary: pa.Array | None = None
+        self._entries: list[str | int | None] = []
+        self._numbers = np.empty(0, np.int32)
+
+    def numbers(self, column: pa.Array) -> NDArray[np.int32]:
+        """(rows,) of text or whole numbers; null is -1."""
+        if column.null_count and not self._nullable:
+            raise ReplituneError(f"null in column `{self._column}`", file=self._path)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
+        if not text and not pa.types.is_integer(kind):
+            raise ReplituneError(
+                f"column `{self._column}` is not text",
+                file=self._path,
+                found=str(column.type),
+                expected="strings",
+            )
+        encoded = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+        if self._dictionary is None or not encoded.dictionary.equals(self._dictionary):
+            self._read_entries(encoded.dictionary)
+        places = np.asarray(pc.fill_null(encoded.indices.cast(pa.int32()), -1))
+        used = np.zeros(len(self._entries) + 1, bool)
+        used[places] = True
+        for place in np.flatnonzero(used[:-1] & (self._numbers[:-1] < 0)):
+            name = self._entries[place]
+            if name is not None:
+                self._numbers[place] = self._known.setdefault(name, len(self._known))
+        return self._numbers[places]
+
+    def _read_entries(self, dictionary: pa.Array) -> None:
+        try:
+            self._entries = dictionary.to_pylist()
+        except UnicodeDecodeError as error:  # pyarrow reads texts as bytes
+            raise ReplituneError(
+                f"text in column `{self._column}` that is not UTF-8",
+                file=self._path,
+                found=str(error),
+                fix="write the file again",
+            ) from None
+        self._dictionary = dictionary
+        self._numbers = np.full(len(self._entries) + 1, -1, np.int32)
+
+    @property
+    def keys(self) -> list[str | int]:
+        """By number."""
+        return list(self._known)
+
+    def sorted(self, numbers: NDArray[np.int32]) -> list[str]:
+        """The names in order, and `numbers` of the column become those in it."""
+        order = sorted(self._known)
+        place = {key: k for k, key in enumerate(order)}
+        numbers[:] = np.array([place[key] for key in self._known], np.int32)[numbers]
+        return [str(key) for key in order]
 
 
-def integers(column: pa.ChunkedArray, path: Path, name: str) -> NDArray[np.int64]:
+def integers(column: pa.Array, path: Path, name: str) -> NDArray[np.int64]:
     if column.null_count or not pa.types.is_integer(column.type):
         raise ReplituneError(f"column `{name}` must hold whole numbers", file=path, found=str(column.type))
     return np.asarray(column).astype(np.int64)
 
 
-def statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
-    """(rows, K), checked finite; `count` may be left out of a mean metric."""
+def narrowed(counts: NDArray) -> NDArray:
+    """The same counts in 16 bits, where these are enough."""
+    if counts.dtype.kind != "i" or max(counts.max(initial=0), -counts.min(initial=0)) >= 2**15:
+        return counts
+    return counts.astype(np.int16)
+
+
+def statistics(table: pa.RecordBatch, metric: Metric, path: Path, first: int) -> NDArray:
+    """(rows, K) of the rows from `first` on, checked finite; `count` may be left out of a mean metric."""
     names = list(metric.statistic_names)
     kind = np.int32 if metric.integer_statistics else np.float64
     values = np.empty((table.num_rows, len(names)), kind)
     for k, name in enumerate(names):
-        if name not in table.column_names:
+        if name not in table.schema.names:
             if name == "count" and isinstance(metric, MeanMetric):
                 values[:, k] = 1
                 continue
             raise ReplituneError(
                 f"column `{name}` is missing",
                 file=path,
-                found=", ".join(table.column_names),
+                found=", ".join(table.schema.names),
                 expected=f"the statistics of {metric.id}: {', '.join(names)}",
             )
         column = table[name]
@@ -86,41 +119,55 @@ def statistics(table: pa.Table, metric: Metric, path: Path) -> NDArray:
             raise ReplituneError(
                 f"column `{name}` has a value that is not finite",
                 file=path,
-                found=f"{numbers[row]} in row {row}",
+                found=f"{numbers[row]} in row {first + row}",
                 expected="finite numbers",
             )
         if metric.integer_statistics and not np.array_equal(numbers.astype(kind), numbers):
             raise ReplituneError(f"column `{name}` must hold counts below 2**31", file=path)
         values[:, k] = numbers
-    _require_possible(values, metric, path)
-    return values
+    _require_possible(values, metric, path, first)
+    return narrowed(values)
 
 
 LENGTHS = ("ref_len", "ref_length")
 """Words of the references."""
 
 
-def _require_possible(values: NDArray, metric: Metric, path: Path) -> None:
+def _require_possible(values: NDArray, metric: Metric, path: Path, first: int) -> None:
     """Refuse statistics (rows, K) that no text has."""
     names = metric.statistic_names
     column = dict(zip(names, values.T, strict=True))
     signed = metric.signed_statistics
     if signed is None:
         signed = () if metric.integer_statistics else names
-    no = np.zeros(len(values), bool)
     rules = [(column[name] < 0, f"`{name}` of at least 0") for name in names if name not in signed]
     rules += [(column[a] > column[b], f"`{a}` at most `{b}`") for a, b in metric.bounds()]
-    for name in {*names}.intersection(LENGTHS):
-        worded = values.any(axis=1)
-        rules.append((no if column[name].any() else worded, f"a `{name}` above 0 in some segment"))
     for bad, expected in rules:
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            shown = ", ".join(f"{name} {value:g}" for name, value in zip(names, values[row], strict=True))
-            raise ReplituneError(
-                f"statistics of {metric.id} that no text has",
-                file=path,
-                found=f"row {row}: {shown}",
-                expected=expected,
-                fix="make them again with `replitune score`",
+            refuse(values[row], f"row {first + row}", metric, path, expected)
+
+
+def require_lengths(values: NDArray, replicas: Sequence[str], metric: Metric, path: Path) -> None:
+    """Refuse statistics (n, N, K) of references without words, and of words all the same."""
+    for k, name in enumerate(metric.statistic_names):
+        if name in LENGTHS and not values[..., k].any() and values.any():
+            r, i, _ = np.argwhere(values)[0]
+            refuse(
+                values[r, i],
+                f"replica {replicas[r]}, segment {i}",
+                metric,
+                path,
+                f"a `{name}` above 0 in some segment",
             )
+
+
+def refuse(statistics: NDArray, where: str, metric: Metric, path: Path, expected: str) -> NoReturn:
+    named = zip(metric.statistic_names, statistics, strict=True)
+    raise ReplituneError(
+        f"statistics of {metric.id} that no text has",
+        file=path,
+        found=f"{where}: " + ", ".join(f"{name} {value:g}" for name, value in named),
+        expected=expected,
+        fix="make them again with `replitune score`",
+    )

@@ -9,8 +9,9 @@ higher is better.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -27,11 +28,17 @@ from replitune.metrics.base import MeanMetric, Metric
 from replitune.metrics.registry import get_metric
 from replitune.running.files import atomic_path
 from replitune.running.parquet import parquet_file
-from replitune.statistics.columns import integers, statistics, strings
+from replitune.statistics.columns import Names, integers, require_lengths, statistics
 from replitune.statistics.lazy import StoredSystems
 from replitune.statistics.systems import SystemStatistics
 
 METADATA_KEY = b"replitune"
+NAMED = ("system", "replica", "group", "document")
+"""Columns of names."""
+ROWS = 1 << 18
+"""Rows that are read at once."""
+ROW_GROUP = 1 << 20
+"""Rows that are written at once."""
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What pyarrow raises for files that are no Parquet, or damaged."""
 
@@ -97,34 +104,74 @@ def write_store(
     Rows are sorted by (system, replica, segment); `documents` has the document id of each
     of the N segments.
     """
-    tables = [
-        _table(system, metric, documents) for system in sorted(systems, key=lambda system: system.name)
-    ]
-    table = pa.concat_tables(tables).unify_dictionaries() if len(tables) > 1 else tables[0]
-    text = metadata.as_json()
-    table = table.combine_chunks().replace_schema_metadata({METADATA_KEY: text.encode()})
+    ordered = sorted(systems, key=lambda system: system.name)
+    groups = [sorted({g for g in system.groups if g is not None}) for system in ordered]
+    names = {
+        "system": [system.name for system in ordered],
+        "replica": [name for system in ordered for name in sorted(system.replicas)],
+        "group": [name for of_system in groups for name in of_system],
+        "document": [] if documents is None else documents,
+    }
+    numbers = {column: {name: k for k, name in enumerate(dict.fromkeys(names[column]))} for column in names}
+    of_segments = None if documents is None else codes(documents)
+    tables = (
+        _table(system, replicas, metric, numbers, of_segments)
+        for system in ordered
+        for replicas in _ordered_replicas(system)
+    )
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        row_groups = _row_groups(tables)
+        first = next(row_groups)
+        schema = first.schema.with_metadata({METADATA_KEY: metadata.as_json().encode()})
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+            for table in itertools.chain([first], row_groups):
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
 
 
-def _table(system: SystemStatistics, metric: Metric, documents: Sequence[str] | None) -> pa.Table:
-    """Rows of one system, by (replica, segment)."""
+def _ordered_replicas(system: SystemStatistics) -> Iterator[list[int]]:
+    """By their names; as many at once as have the rows of a row group, and at least one list."""
     order = sorted(range(system.n), key=lambda r: system.replicas[r])
-    n, N, K = system.statistics.shape
-    replicas = [system.replicas[r] for r in order]
-    groups = sorted({g for g in system.groups if g is not None})
-    group_code = [-1 if (g := system.groups[r]) is None else groups.index(g) for r in order]
+    step = max(1, ROW_GROUP // max(system.segments, 1))
+    for start in range(0, max(system.n, 1), step):
+        yield order[start : start + step]
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, `ROW_GROUP` at once."""
+    waiting = None
+    for table in tables:
+        waiting = table if waiting is None else pa.concat_tables([waiting, table])
+        while waiting.num_rows > ROW_GROUP:
+            yield waiting[:ROW_GROUP].combine_chunks()
+            waiting = waiting[ROW_GROUP:]
+    if waiting is not None:
+        yield waiting.combine_chunks()
+
+
+def _table(
+    system: SystemStatistics,
+    rows: list[int],
+    metric: Metric,
+    numbers: Mapping[str, Mapping[str, int]],
+    documents: NDArray[np.int32] | None,
+) -> pa.Table:
+    """These replicas of one system, with the numbers that names have in the file."""
+    n, N = len(rows), system.segments
+
+    def named(column: str, names: Sequence[str | None]) -> pa.DictionaryArray:
+        own = [-1 if name is None else numbers[column][name] for name in names]
+        return _dictionary(np.repeat(np.asarray(own, np.int32), N), [*numbers[column]])
+
     columns: dict[str, pa.Array] = {
-        "system": _dictionary(np.zeros(n * N, np.int32), [system.name]),
-        "replica": _dictionary(np.repeat(np.arange(n, dtype=np.int32), N), replicas),
-        "group": _dictionary(np.repeat(np.asarray(group_code, np.int32), N), groups),
+        "system": named("system", [system.name] * n),
+        "replica": named("replica", [system.replicas[r] for r in rows]),
+        "group": named("group", [system.groups[r] for r in rows]),
     }
     if documents is not None:
-        names = list(dict.fromkeys(documents))
-        columns["document"] = _dictionary(np.tile(codes(documents), n), names)
+        columns["document"] = _dictionary(np.tile(documents, n), [*numbers["document"]])
     columns["segment"] = pa.array(np.tile(np.arange(N, dtype=np.int32), n))
     kind = np.int32 if metric.integer_statistics else np.float64
-    flat = system.statistics[order].reshape(n * N, K)
+    flat = system.statistics[rows].reshape(n * N, system.statistics.shape[2])
     for k, name in enumerate(metric.statistic_names):
         columns[name] = pa.array(np.ascontiguousarray(flat[:, k], dtype=kind))
     return pa.table(columns)
@@ -277,83 +324,95 @@ def _check_same(first: _File, other: _File) -> None:
 
 
 def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _File:
+    """Batch by batch, into columns as narrow as may be: a store may take most of the memory."""
+    names = {name: Names(path, name, nullable=name == "group") for name in NAMED}
     try:
-        table = parquet_file(path).read()
-        names = table.column_names
+        file = parquet_file(path)
+        rows, columns = file.metadata.num_rows, file.schema_arrow.names
+        _check_columns(columns, path)
+        if rows == 0:
+            raise ReplituneError("no rows", file=path, expected="one row per replica and segment")
+        numbers = {name: np.empty(rows, np.int32) for name in NAMED if name in columns}
+        segments, values = np.empty(rows, np.int64), np.empty((0, 0), np.int16)
+        first, at = 0, slice(0, 0)
+        for batch in file.iter_batches(ROWS):
+            at = slice(first, first + batch.num_rows)
+            if at.stop > rows:
+                break
+            for name, column in numbers.items():
+                column[at] = names[name].numbers(batch[name])
+            segments[at] = integers(batch["segment"], path, "segment")
+            of_batch = statistics(batch, metric, path, first)
+            if first == 0:
+                values = np.empty((rows, of_batch.shape[1]), of_batch.dtype)
+            values = values.astype(np.result_type(values, of_batch), copy=False)
+            values[at] = of_batch
+            first = at.stop
+        if at.stop != rows:
+            raise pa.ArrowInvalid(f"it says that it has {rows} rows, and has {at.stop} or more")
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
-    for name in names:
-        if names.count(name) > 1:
-            raise ReplituneError(f"two columns are called `{name}`", file=path)
-    for name in ("system", "replica", "segment"):
-        if name not in table.column_names:
+    pa.default_memory_pool().release_unused()
+    known = {name: names[name].sorted(numbers[name]) for name in ("system", "replica")}
+    system, replica = (numbers[name] for name in known)
+    same = (system[1:] == system[:-1]) & (replica[1:] == replica[:-1])
+    later = (system[1:] > system[:-1]) | ((system[1:] == system[:-1]) & (replica[1:] > replica[:-1]))
+    if not (later | (same & (segments[1:] > segments[:-1]))).all():
+        order = np.lexsort((segments, replica, system))
+        system, replica, segments, values = system[order], replica[order], segments[order], values[order]
+        numbers = {name: column[order] for name, column in numbers.items()}
+        same = (system[1:] == system[:-1]) & (replica[1:] == replica[:-1])
+        twice = np.flatnonzero(same & (segments[1:] == segments[:-1]))
+        if len(twice):
+            row = int(twice[0])
             raise ReplituneError(
-                f"column `{name}` is missing",
+                "a segment occurs twice",
                 file=path,
-                found=", ".join(table.column_names),
-                expected="system, replica, segment and the statistics",
+                found=f"system {known['system'][system[row]]}, replica "
+                f"{known['replica'][replica[row]]}, segment {segments[row]}",
+                expected="each (system, replica, segment) once",
             )
-    if table.num_rows == 0:
-        raise ReplituneError("no rows", file=path, expected="one row per replica and segment")
-    system_code, system_names = strings(table["system"], path, "system")
-    replica_code, replica_names = strings(table["replica"], path, "replica")
-    segment = integers(table["segment"], path, "segment")
-    values = statistics(table, metric, path)
-    group_code, group_names = (
-        strings(table["group"], path, "group", nullable=True)
-        if "group" in table.column_names
-        else (np.full(len(segment), -1), [])
-    )
-    document_code, document_names = (
-        strings(table["document"], path, "document") if "document" in table.column_names else (None, [])
-    )
-
-    order = np.lexsort((segment, replica_code, system_code))
-    system_code, replica_code, segment = (x[order] for x in (system_code, replica_code, segment))
-    cell = system_code * len(replica_names) + replica_code
-    same = (cell[1:] == cell[:-1]) & (segment[1:] == segment[:-1])
-    if same.any():
-        at = int(np.flatnonzero(same)[0])
-        raise ReplituneError(
-            "a segment occurs twice",
-            file=path,
-            found=f"system {system_names[system_code[at]]}, replica "
-            f"{replica_names[replica_code[at]]}, segment {segment[at]}",
-            expected="each (system, replica, segment) once",
-        )
-    starts = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
-    ends = np.r_[starts[1:], len(cell)]
-    N = int(ends[0] - starts[0])
-    segments = segment[:N]
-    if document_code is not None:
-        document_code = document_code[order]
-    blocks: dict[str, list[tuple[str, str | None, NDArray]]] = {}
-    for start, end in zip(starts, ends, strict=True):
-        name = system_names[system_code[start]]
-        replica = replica_names[replica_code[start]]
-        if end - start != N or not np.array_equal(segment[start:end], segments):
+    starts = [0, *(np.flatnonzero(~same) + 1).tolist()]
+    N = [*starts, rows][1]
+    of_segments = numbers["document"][:N] if "document" in numbers else None
+    members: dict[str, list[tuple[int, str, str | None]]] = {}
+    for start, end in itertools.pairwise([*starts, rows]):
+        name, id = known["system"][system[start]], known["replica"][replica[start]]
+        if end - start != N or not np.array_equal(segments[start:end], segments[:N]):
             raise ReplituneError(
                 "replicas have different segments",
                 file=path,
-                found=f"{end - start} segments in replica {replica} of system {name}",
-                expected=f"the {N} segments of replica {replica_names[replica_code[0]]}",
+                found=f"{end - start} segments in replica {id} of system {name}",
+                expected=f"the {N} segments of replica {known['replica'][replica[0]]}",
                 fix="score every replica on the whole test set",
             )
-        if document_code is not None and not np.array_equal(document_code[start:end], document_code[:N]):
+        if of_segments is not None and not np.array_equal(numbers["document"][start:end], of_segments):
             raise ReplituneError(
-                "documents differ between replicas", file=path, found=f"replica {replica} of system {name}"
+                "documents differ between replicas", file=path, found=f"replica {id} of system {name}"
             )
-        code = group_code[order[start]]
-        group = None if code < 0 else group_names[code]
-        blocks.setdefault(name, []).append((replica, group, values[order[start:end]]))
-    systems = {
-        name: SystemStatistics(
-            name=name,
-            replicas=tuple(replica for replica, _, _ in rows),
-            groups=tuple(group for _, group, _ in rows),
-            statistics=np.ascontiguousarray(np.stack([block for _, _, block in rows])),
-        )
-        for name, rows in blocks.items()
-    }
-    documents = None if document_code is None else [document_names[code] for code in document_code[:N]]
-    return _File(path, metadata, systems, segments, documents)
+        code = numbers["group"][start] if "group" in numbers else -1
+        group = None if code < 0 else str(names["group"].keys[code])
+        members.setdefault(name, []).append((start, id, group))
+    systems = {}
+    for name, of_system in members.items():
+        (begin, *_), replicas, groups = zip(*of_system, strict=True)
+        counts = values[begin : begin + N * len(replicas)].reshape(len(replicas), N, -1)
+        require_lengths(counts, replicas, metric, path)
+        systems[name] = SystemStatistics(name, replicas, groups, counts)
+    texts = [str(key) for key in names["document"].keys]
+    documents = None if of_segments is None else [texts[code] for code in of_segments]
+    return _File(path, metadata, systems, segments[:N].copy(), documents)
+
+
+def _check_columns(columns: Sequence[str], path: Path) -> None:
+    for name in columns:
+        if columns.count(name) > 1:
+            raise ReplituneError(f"two columns are called `{name}`", file=path)
+    for name in ("system", "replica", "segment"):
+        if name not in columns:
+            raise ReplituneError(
+                f"column `{name}` is missing",
+                file=path,
+                found=", ".join(columns),
+                expected="system, replica, segment and the statistics",
+            )

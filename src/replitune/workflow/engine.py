@@ -31,11 +31,17 @@ class Engine:
     cores: str | None = None
     options: Sequence[str] = ()
     """Any other options of Snakemake."""
+    resources: Sequence[str] = ()
+    """name=number: what jobs may take together."""
 
     @property
     def command(self) -> list[str]:
         options = list(self.options)
-        lists = {"--config": list(self.config), "--logger": ["replitune"]}
+        lists = {
+            "--config": list(self.config),
+            "--logger": ["replitune"],
+            "--resources": list(self.resources),
+        }
         for option, words in lists.items():
             if option in options:  # if there are several, Snakemake takes the last
                 first = options.index(option) + 1

@@ -7,6 +7,8 @@ from pathlib import Path
 from replitune.errors import ReplituneError
 
 PROFILES = ("workstation", "slurm")
+PROFILE = "profile"
+"""Folder of the Snakemake profile, beside the experiment."""
 
 
 def top() -> Path:
@@ -31,3 +33,19 @@ def profile(name: str) -> Path:
             f"no profile {name!r}", expected=f"{', '.join(PROFILES)}, or a folder with config.yaml"
         )
     return folder
+
+
+def profile_of(file: Path, given: str | None = None) -> Path:
+    """The folder of the profile that runs an experiment file: the one that lies beside it, unless
+    one is given."""
+    own = file.parent / PROFILE
+    if given is None and (own / "config.yaml").is_file():
+        given = str(own)
+    return profile(given or "workstation")
+
+
+def executor(profile: Path) -> str:
+    """What runs the jobs of a profile: this machine (`local`), or a cluster."""
+    from replitune.experiment.yaml_file import read_yaml
+
+    return str(read_yaml(profile / "config.yaml")[0].get("executor", "local"))

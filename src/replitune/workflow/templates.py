@@ -15,11 +15,9 @@ from pathlib import Path
 
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open
-from replitune.workflow.places import top
+from replitune.workflow.places import PROFILE, top
 
 EXPERIMENT = "experiment.yaml"
-PROFILE = "profile"
-"""Folder of the Snakemake profile, beside the experiment."""
 
 IGNORED = """# what runs make: everything in here can be made again
 results/

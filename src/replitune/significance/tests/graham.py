@@ -40,6 +40,6 @@ def graham(
     segments = draws_of(rng, draws).segments
     deltas = one_replica_deltas(comparison, (r, s), segments, unit, samples)
     a, b = comparison.a.statistics, comparison.b.statistics
-    same = a.dtype == b.dtype and bool(np.array_equal(a[r], b[s]))
+    same = bool(np.array_equal(a[r], b[s]))
     shift = expected_shift(comparison, deltas, contrast.delta, unit)
     return contrast.shift_row(deltas, shift, compat, same, one_each(comparison), alpha=alpha)

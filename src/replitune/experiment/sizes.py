@@ -1,0 +1,91 @@
+"""How large the texts of an experiment are, by which the memory of its jobs is estimated before any
+of them has run: files that are not here yet count as nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from replitune.corpus.settings import DEV, TRAIN, SyntheticCorpus
+from replitune.errors import ReplituneError
+
+if TYPE_CHECKING:
+    from replitune.experiment.experiment import Experiment
+
+T = TypeVar("T")
+
+BYTES_OF_PAIR = 150
+"""Of the synthetic language pair."""
+
+
+class Sizes:
+    """Of the texts of one experiment; a file is looked at once."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self._known: dict[tuple[str, str], float] = {}
+
+    def text_mb(self, part: str) -> float:
+        """MB of text, all sides together, unpacked."""
+        if isinstance(self.experiment.settings.corpus, SyntheticCorpus):
+            return self.segments(part) * BYTES_OF_PAIR / 1e6
+        return sum(self._once("bytes", _unpacked, path) for path in self._files(part)) / 1e6
+
+    def segments(self, part: str) -> int:
+        """Of the training text, dev, a test set, or all test sets of a suite."""
+        if part in self.experiment.suites:
+            return sum(map(self.segments, self.experiment.suites[part]))
+        corpus = self.experiment.settings.corpus
+        if isinstance(corpus, SyntheticCorpus):
+            return {TRAIN: corpus.train, DEV: corpus.dev, **corpus.tests}.get(part) or 0
+        if part == TRAIN:
+            return self._most_lines(self.experiment.corpus_files(part))
+        given = corpus.dev if part == DEV else corpus.tests[part]
+        corpora = self.experiment.corpora
+        parts = [] if given is None else [*given.described.values()]
+        return sum(self._most_lines([corpora / name for name in one.files]) for one in parts)
+
+    def cells(self, testset: str, systems: Iterable[str]) -> float:
+        """Millions of outputs of these systems: replicas times segments."""
+        replicas = sum(len(self.experiment.replicas(system)) for system in systems)
+        return replicas * self.segments(testset) / 1e6
+
+    def scored(self, testset: str, systems: Iterable[str], references: int = 5) -> float:
+        """The same where references are at hand, which take as much as outputs of so many replicas."""
+        return self.cells(testset, systems) + references * self.segments(testset) / 1e6
+
+    def tested(self, testset: str, systems: Iterable[str], most: int = 10) -> float:
+        """The same of the largest systems that are in memory together when pairs are tested."""
+        replicas = self.experiment.replicas
+        return self.cells(testset, sorted(systems, key=lambda name: -len(replicas(name)))[:most])
+
+    def _most_lines(self, files: Iterable[Path]) -> int:
+        return max((int(self._once("lines", _lines, path)) for path in files if path.is_file()), default=0)
+
+    def _files(self, part: str) -> list[Path]:
+        return [path for path in self.experiment.corpus_files(part) if path.is_file()]
+
+    def _once(self, what: str, measure: Callable[[Path], float], path: Path) -> float:
+        if (what, str(path)) not in self._known:
+            self._known[what, str(path)] = measure(path)
+        return self._known[what, str(path)]
+
+
+def _unpacked(path: Path) -> float:
+    """Bytes, which gzip has at the end of a file, up to 4 GB."""
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        if file.read(2) != b"\x1f\x8b" or size < 18:
+            return size
+        file.seek(-4, 2)
+        return max(size, int.from_bytes(file.read(4), "little"))
+
+
+def _lines(path: Path) -> float:
+    from replitune.running.files import read_lines
+
+    try:
+        return len(read_lines(path))
+    except ReplituneError:  # its own job says so
+        return 0

@@ -139,7 +139,9 @@ def test_no_job_of_the_papers_took_more_memory_than_is_asked_for_nor_less_than_h
     with gzip.open(ROOT / "docs" / "results" / name / "manifest.json.gz", "rt") as file:
         jobs = json.load(file)["jobs"]
     sizes = Sizes(experiment)
-    recorded = [job for job in jobs_of(experiment) if job.name in jobs]
+    # models and their tables are others since then: tests/phrase/test_memory.py
+    of_models = {"train", "tune", "decode", "derive"}
+    recorded = [job for job in jobs_of(experiment) if job.name in jobs and job.stage not in of_models]
     assert {"corpus", "score", "test", "report"} <= {job.stage for job in recorded}
     for job in recorded:
         asked = experiment.stage(job.stage, **job.names).memory_mb(sizes)

@@ -23,8 +23,8 @@ class Hiero(Embedded):
     version = 2
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
-    TRAIN_MB = 280.0
-    MODEL_MB = 150.0
+    TABLE_MB = (80, 1060, 10), (240, 0, 240)
+    MODEL_MB = (40, 400, 8), (110, 0, 110)
     translating = ("decode", "derive")
 
     @property

@@ -37,6 +37,15 @@ BLOCK = 500
 """Lines between two reports of progress; sentences are translated one by one, so it changes no
 translation."""
 
+Bend = tuple[float, float, float]
+"""MB by MB of text: at first, and from where on by how much."""
+
+
+def grown(text: float, bend: Bend) -> float:
+    steep, start, flat = bend
+    return min(steep * text, start + flat * text)
+
+
 TRAINING, TRANSLATING = ("subset", "tables", "training"), ("features", "search")
 """Names of settings."""
 
@@ -71,16 +80,20 @@ class Embedded(Backend):
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(TRAINING if stage in ("train", "table") else TRANSLATING)
 
-    TRAIN_MB: ClassVar[float] = 100.0
-    MODEL_MB: ClassVar[float] = 25.0
-    """Memory of training, and what is read of a model, by MB of text."""
+    TABLE_MB: ClassVar[tuple[Bend, Bend]] = (20.5, 0, 20.5), (75, 1600, 3)
+    MODEL_MB: ClassVar[tuple[Bend, Bend]] = (8, 0, 8), (25, 0, 25)
+    """Memory by MB of training text: to make a table, and what is read of a model and its table; with
+    tables of known texts, and what full ones take beside."""
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
         """Parts of the model that are read count, though all jobs on a machine share them."""
-        text = train_mb / (1 if self.settings.subset == "all" else 2)
+        text, full = train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
         if stage == "train":
-            return round(250 + self.TRAIN_MB * text)
-        return round(240 + self.MODEL_MB * text + (0.4 if stage == "tune" else 0.03) * segments)
+            return round(230 + 20.5 * text + full * grown(text, self.TABLE_MB[1]))
+        if stage == "table":
+            return round(230 + grown(text, self.TABLE_MB[0]))
+        model = sum(grown(text, bend) for bend in self.MODEL_MB[: 1 + full])
+        return round(240 + model + (0.4 if stage == "tune" else 0.03) * segments)
 
     def missing(self) -> list[ReplituneError]:
         return [] if self.settings.training.alignment == "hmm" else extras.missing("phrase")

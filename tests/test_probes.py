@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import sys
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +15,9 @@ import pytest
 from numba.core.caching import Cache
 
 from replitune import probes
+from replitune.errors import ReplituneError
 from replitune.probes import numba as of_numba
+from replitune.probes import slurm as of_slurm
 from replitune.probes import snakemake as of_snakemake
 
 
@@ -93,3 +99,48 @@ def test_nothing_else_asks_for_private_parts():
         if private.search(code) or (path.suffix != ".py" and of_snakemake.search(code))
     }
     assert not found
+
+
+def planned(rule: str = "tune", memory: int = 9, group: str | None = None) -> SimpleNamespace:
+    return SimpleNamespace(rule=SimpleNamespace(name=rule), resources={"mem_mb": memory}, group=group)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "nodes", "limit", "rate", "refused"),
+    [
+        ([planned()] * 3, 3, 40, 3, None),
+        ([planned(), planned("other", 7), planned(memory=7, group="g")], 3, 40, 3, None),
+        ([planned()] * 3, 2, 40, 3, "--jobs 2, of 3 to do"),
+        ([planned()] * 3, 3, 41, 3, "--slurm-array-limit 41"),
+        ([planned()] * 3, 3, 40, 2, "--max-jobs-per-timespan"),
+        ([planned(), planned(memory=7)], 3, 40, 3, "different resources"),
+    ],
+)
+def test_arrays_that_would_not_end(jobs: list, nodes: int, limit: int, rate: int, refused: str | None):
+    workflow = SimpleNamespace(
+        executor_settings=SimpleNamespace(array_jobs="tune, look", array_limit=limit),
+        dag=SimpleNamespace(needrun_jobs=lambda: jobs),
+        resource_settings=SimpleNamespace(nodes=nodes),
+        scheduling_settings=SimpleNamespace(max_jobs_per_timespan=SimpleNamespace(max_jobs=rate)),
+    )
+    if refused is None:
+        of_slurm.require_safe_arrays(workflow)
+        return
+    with pytest.raises(ReplituneError, match=refused):
+        of_slurm.require_safe_arrays(workflow)
+    workflow.executor_settings.array_jobs = None
+    of_slurm.require_safe_arrays(workflow)
+
+
+@pytest.mark.parametrize(("task", "runs"), [("4", None), ("5", "echo 5"), ("6", "echo 6")])
+def test_a_task_of_an_array_is_its_own_job(monkeypatch: pytest.MonkeyPatch, task: str, runs: str | None):
+    """Packed by the plugin's own way."""
+    ran: list[list[str]] = []
+    commands = {str(i): zlib.compress(f"echo {i}".encode()).hex() for i in (5, 6)}
+    packed = base64.b64encode(json.dumps(commands).encode()).decode()
+    monkeypatch.setattr(sys, "argv", ["snakemake", f"--slurm-jobstep-array-execs={packed}"])
+    monkeypatch.setattr("os.execv", lambda path, words: ran.append(words))
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MIN", "4")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", task)
+    of_slurm.run_own_command()
+    assert ran == ([] if runs is None else [["sh", "-c", runs]])

@@ -21,7 +21,7 @@ from replitune.experiment.jobs import jobs_of
 from replitune.experiment.plan import cautions
 from replitune.ledger.records import check_origins
 from replitune.ledger.runs import NAME as RUN, write_run
-from replitune.probes import snakemake as probe
+from replitune.probes import slurm, snakemake as probe
 from replitune.running import locks
 from replitune.running.failures import last_words
 from replitune.running.files import flush_all
@@ -136,6 +136,7 @@ def before_first_job():
     if errors := EXPERIMENT.missing(working_systems(jobs)):
         raise SystemExit("\n".join(f"replitune: {error}" for error in errors))
     with one_message():
+        slurm.require_safe_arrays(workflow)
         require_writable(EXPERIMENT.folder)
         UNTIL_THE_END.enter_context(
             locks.held(

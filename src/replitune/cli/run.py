@@ -41,8 +41,6 @@ OURS = {
     "--workflow-profile": "--profile",
     "-d": "cd",
     "--directory": "cd",
-    "--persistence-backend": "the usual files, whose locks `run` can release",
-    "--persistence-backend-db-url": "the usual files, whose locks `run` can release",
 }
 """Options of Snakemake that `run` sets itself, or that would move its results, and what to use
 instead."""

@@ -56,6 +56,12 @@ ARRAYS = [
     *("--groups", *(group for group in GROUPS if group != "decode=decode")),
     *("--slurm-array-jobs", "decode", "--slurm-disable-memory-fudge", "--jobs", "unlimited"),
 ]
+# All that lies between two looks is one submission here.
+BY_LOOKS = [
+    *("--groups", "decode=batch", "batch=batch"),
+    *(f"{rule}=end" for rule in ("corpus_inputs", "score", "test", "report", "manifest")),
+    *("--group-components", "batch=20", "end=20"),
+]
 
 
 def start(
@@ -188,15 +194,15 @@ def test_looks_change_no_byte(slurm: Slurm, tmp_path: Path):
     """Jobs on nodes know of the looks before them."""
     experiment = {
         **EXPERIMENT,
-        "systems": {**EXPERIMENT["systems"], "c": {"backend": "corruption", "errors": 0.27}},
-        "replicas": {"seeds": 5, "until": "settled", "looks": [3, 4]},
+        "systems": {**EXPERIMENT["systems"], "b": {"backend": "corruption", "errors": 0.27}},
+        "replicas": {"seeds": 4, "until": "settled", "looks": [3]},
         "tests": {"methods": ["crossed"], "intervals": []},
     }
     local, folder = made_here(tmp_path / "local", experiment), tmp_path / "slurm"
     before = max(slurm.jobs())
-    remote = start(folder, slurm.environment, *PROFILE, experiment=experiment)
+    remote = start(folder, slurm.environment, *PROFILE, *BY_LOOKS, experiment=experiment)
     assert remote.wait(1500) == 0, (folder / "out.txt").read_text()[-3000:]
     assert contents(folder) == contents(local)
     assert "looks/2.json" in contents(folder)
     jobs = [job["comment"] for number, job in slurm.jobs().items() if number > before]
-    assert sum("decode" in comment for comment in jobs) == 2, "one submission for every look"
+    assert [sum(name in job for job in jobs) for name in ("batch", "end")] == [2, 1], "groups are jobs"

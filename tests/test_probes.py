@@ -108,12 +108,12 @@ def planned(rule: str = "tune", memory: int = 9, group: str | None = None) -> Si
 @pytest.mark.parametrize(
     ("jobs", "nodes", "limit", "rate", "refused"),
     [
-        ([planned()] * 3, 3, 40, 3, None),
-        ([planned(), planned("other", 7), planned(memory=7, group="g")], 3, 40, 3, None),
-        ([planned()] * 3, 2, 40, 3, "--jobs 2, of 3 to do"),
-        ([planned()] * 3, 3, 41, 3, "--slurm-array-limit 41"),
-        ([planned()] * 3, 3, 40, 2, "--max-jobs-per-timespan"),
-        ([planned(), planned(memory=7)], 3, 40, 3, "different resources"),
+        ([planned()] * 3, sys.maxsize, 40, 3, None),
+        ([planned(), planned("other", 7), planned(memory=7, group="g")], sys.maxsize, 40, 3, None),
+        ([planned()] * 3, 1000, 40, 3, "--jobs 1000"),
+        ([planned()] * 3, sys.maxsize, 41, 3, "--slurm-array-limit 41"),
+        ([planned()] * 3, sys.maxsize, 40, 2, "--max-jobs-per-timespan"),
+        ([planned(), planned(memory=7)], sys.maxsize, 40, 3, "different resources"),
     ],
 )
 def test_arrays_that_would_not_end(jobs: list, nodes: int, limit: int, rate: int, refused: str | None):

@@ -86,7 +86,7 @@ def test_options_of_the_slurm_profile_are_known_to_every_plugin_that_is_allowed(
     plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
     profile = yaml.safe_load(text("workflow/profiles/slurm/config.yaml"))
     options = {key.removeprefix("slurm-").replace("-", "_") for key in profile if key.startswith("slurm-")}
-    assert options == {"no_requeue"}
+    assert options == {"no_requeue", "array_limit"}
     assert options <= plugin.ExecutorSettings.__dataclass_fields__.keys()
     (allowed,) = [one for one in PROJECT["optional-dependencies"]["slurm"] if "executor" in one]
     assert allowed.endswith(">=2.8")  # 2.7.1 does not know `no_requeue`

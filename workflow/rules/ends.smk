@@ -78,8 +78,8 @@ def require_places(page):
             "jobs find their inputs, records and locks in a folder that all machines share, and"
             " Snakemake would move files out of it",
             found=f"--default-storage-provider {provider}",
-            fix="leave it out, and start in a folder that every node sees (NFS, Lustre; on"
-            " Kubernetes a persistent volume)",
+            fix="leave it out, and start in a folder that every node sees (NFS, Lustre); without"
+            " one, run the whole experiment as one job",
         )
     if page != AT.page:
         raise ReplituneError(

@@ -45,7 +45,7 @@ def require_safe_arrays(workflow: Any) -> None:
     wrong = {
         f"{probes.VARIABLE}: undocumented parts of the executor are not used": not probes.allowed(),
         f"--slurm-array-limit {settings.array_limit}: {LIMIT} at most": settings.array_limit > LIMIT,
-        f"--jobs {jobs}, of {len(planned)} to do: --jobs unlimited": jobs < len(planned),
+        f"--jobs {jobs}: --jobs unlimited": jobs < sys.maxsize,
         f"--max-jobs-per-timespan {rate}: 1000000/30s": rate and rate.max_jobs < len(planned),
         "jobs of a rule with different resources: only those of other rules": len(amounts)
         > len({rule for rule, _ in amounts}),

@@ -123,7 +123,8 @@ LEAST_MB = 500
 
 def amounts(stage, runtime, gpu=None, **names):
     """What a job takes by the sizes of its texts, or what its system asks for; more when it is tried
-    again. Names are those of the job, where they are not its wildcards."""
+    again. Names are those of the job, where they are not its wildcards. `alone` is for engines that run
+    the jobs of a submission one after the other (profiles/slurm)."""
 
     def memory(wildcards):
         named = dict(wildcards.items())
@@ -140,7 +141,7 @@ def amounts(stage, runtime, gpu=None, **names):
         return resource
 
     resources = dict(
-        mem_mb=amount("mem_mb", memory), runtime=amount("runtime", runtime)
+        mem_mb=amount("mem_mb", memory), runtime=amount("runtime", runtime), alone=1
     )
     return (
         resources

@@ -47,7 +47,9 @@ def require_safe_arrays(workflow: Any) -> None:
         f"--slurm-array-limit {settings.array_limit}: {LIMIT} at most": settings.array_limit > LIMIT,
         f"--jobs {jobs}: --jobs unlimited": jobs < sys.maxsize,
         f"--max-jobs-per-timespan {rate}: 1000000/30s": rate and rate.max_jobs < len(planned),
-        "jobs of a rule with different resources: only those of other rules": len(amounts)
+        "jobs of a rule with different resources: --set-resources RULE:mem_mb=N RULE:runtime=N": len(
+            amounts
+        )
         > len({rule for rule, _ in amounts}),
     }
     for problem in (problem for problem, is_wrong in wrong.items() if is_wrong):

@@ -96,8 +96,8 @@ DEFECTS = [
     Defect(
         "resources of a system are not asked for",
         "workflow/rules/common.smk",
-        "return asked.get(name, usual) *",
-        "return usual *",
+        "if name not in asked:",
+        "if True:",
         f"{BACKENDS}resources_of_a_system_reach_the_jobs_of_this_system_only",
     ),
     Defect(

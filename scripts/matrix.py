@@ -29,7 +29,18 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ("corpus", "models", "tuning", "decodes", "derivations", "stats", "tests", "tables", "figures")
+KEPT = (
+    "corpus",
+    "models",
+    "options",
+    "tuning",
+    "decodes",
+    "derivations",
+    "stats",
+    "tests",
+    "tables",
+    "figures",
+)
 EXPERIMENT: dict[str, Any] = {
     "experiment": "matrix",
     "corpus": {"kind": "synthetic", "train": 300, "dev": 30, "tests": {"t": 30}},

@@ -44,8 +44,8 @@ def test_the_examples_are_experiments():
         for name, backend in Experiment(resolve(settings(**block))).backends.items()
     }
     assert stages == {
-        "phrases": ["train", "tune", "decode"],
-        "hierarchical": ["train", "tune", "decode", "derive"],
+        "phrases": ["train", "table", "tune", "decode"],
+        "hierarchical": ["train", "table", "tune", "decode", "derive"],
         "neural": ["train", "train_replica", "decode"],
         "transformer": ["train", "train_replica", "decode"],
         "small": ["ask", "decode"],

@@ -129,7 +129,9 @@ def amounts(stage, runtime, gpu=None, **names):
     def memory(wildcards):
         named = dict(wildcards.items())
         given = {name: value.format(**named) for name, value in names.items()}
-        return max(LEAST_MB, find_job(stage, given or named).memory_mb(SIZES))
+        # before looks have said how many replicas there are: of as many as there may be
+        job = EXPERIMENT.stage(stage, **(given or named))
+        return max(LEAST_MB, job.memory_mb(SIZES))
 
     def amount(name, usual, growing=True):
         def resource(wildcards, attempt):

@@ -23,6 +23,13 @@ TOOK = [
     ("phrase", "known", "table", LARGEST, 2000, 2523),
     ("phrase", "known", "tune", MULTI30K, DEV, 387),
     ("phrase", "known", "decode", MULTI30K, TEST, 215),
+    ("phrase", "known", "train", LARGEST, 0, 3196),  # with the aligner
+    ("phrase", "known", "train", LARGEST / 2, 0, 1895),
+    ("phrase", "known", "table", LARGEST / 2, 3064, 1673),
+    ("phrase", "known", "tune", LARGEST, 2000, 2230),
+    ("phrase", "known", "tune", LARGEST / 2, 2000, 1544),
+    ("phrase", "known", "decode", LARGEST, 3064, 1834),
+    ("phrase", "known", "decode", LARGEST / 2, 3064, 1101),
     ("phrase", "full", "train", MULTI30K, 0, 543),
     ("phrase", "full", "train", LARGE, 0, 2299),
     ("phrase", "full", "tune", MULTI30K, DEV, 464),

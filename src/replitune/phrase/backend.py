@@ -80,8 +80,8 @@ class Embedded(Backend):
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(TRAINING if stage in ("train", "table") else TRANSLATING)
 
-    TABLE_MB: ClassVar[tuple[Bend, Bend]] = (20.5, 0, 20.5), (75, 1600, 3)
-    MODEL_MB: ClassVar[tuple[Bend, Bend]] = (8, 0, 8), (25, 0, 25)
+    TABLE_MB: ClassVar[tuple[Bend, Bend]] = (21.5, 0, 21.5), (75, 1600, 3)
+    MODEL_MB: ClassVar[tuple[Bend, Bend]] = (10, 0, 10), (25, 0, 25)
     """Memory by MB of training text: to make a table, and what is read of a model and its table; with
     tables of known texts, and what full ones take beside."""
 
@@ -89,7 +89,7 @@ class Embedded(Backend):
         """Parts of the model that are read count, though all jobs on a machine share them."""
         text, full = train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
         if stage == "train":
-            return round(230 + 20.5 * text + full * grown(text, self.TABLE_MB[1]))
+            return round(230 + 21.5 * text + full * grown(text, self.TABLE_MB[1]))
         if stage == "table":
             return round(230 + grown(text, self.TABLE_MB[0]))
         model = sum(grown(text, bend) for bend in self.MODEL_MB[: 1 + full])

@@ -39,6 +39,7 @@ TOOK = [
     ("hiero", "known", "table", LARGE, 3000, 1311),
     ("hiero", "known", "table", LARGER, 3000, 1904),
     ("hiero", "known", "table", LARGEST, 3000, 2677),
+    ("hiero", "known", "decode", LARGEST, 3000, 2574),
     ("hiero", "known", "tune", MULTI30K, DEV, 498),
     ("hiero", "known", "decode", MULTI30K, TEST, 348),
     ("hiero", "known", "derive", MULTI30K, TEST, 448),

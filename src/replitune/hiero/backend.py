@@ -24,7 +24,7 @@ class Hiero(Embedded):
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
     TABLE_MB = (80, 1060, 10), (240, 0, 240)
-    MODEL_MB = (40, 400, 8), (110, 0, 110)
+    MODEL_MB = (40, 400, 16), (110, 0, 110)
     translating = ("decode", "derive")
 
     @property

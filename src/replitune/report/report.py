@@ -185,8 +185,9 @@ class Report:
             frame.insert(0, "testset", result.testset)
             frame.insert(1, "metric", result.metric)
             frames.append(frame)
-        kept = [frame for frame in frames if len(frame)] or frames[:1]
-        return pd.concat(kept, ignore_index=True)
+        # pandas 2 warns of columns that are empty in one of them, if it has to find their types itself
+        kept = [frame.astype(object) for frame in frames if len(frame)] or frames[:1]
+        return pd.concat(kept, ignore_index=True).infer_objects()
 
     def to_latex(self, *names: str, style: LatexStyle = "papers") -> str:
         """Tables for a paper (booktabs): those that are named, or those of a style, `papers` (mean

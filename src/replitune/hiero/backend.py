@@ -23,8 +23,8 @@ class Hiero(Embedded):
     version = 2
     Settings = HieroSystemSettings
     settings: HieroSystemSettings
-    TABLE_MB = (80, 1060, 10), (240, 0, 240)
-    MODEL_MB = (40, 400, 16), (110, 0, 110)
+    TABLE_MB = ((0, 80), (1060, 10)), ((0, 240),)
+    MODEL_MB = ((0, 40), (400, 16)), ((0, 110),)
     translating = ("decode", "derive")
 
     @property

@@ -37,13 +37,15 @@ BLOCK = 500
 """Lines between two reports of progress; sentences are translated one by one, so it changes no
 translation."""
 
-Bend = tuple[float, float, float]
-"""MB by MB of text: at first, and from where on by how much."""
+LINKED_MB = 21.5
+"""Memory by MB of training text, of a job that reads all of the linked text."""
+
+Growth = tuple[tuple[float, float], ...]
+"""MB that are there at once, and by MB of training text: the line that is the lowest counts."""
 
 
-def grown(text: float, bend: Bend) -> float:
-    steep, start, flat = bend
-    return min(steep * text, start + flat * text)
+def grown(text: float, growth: Growth) -> float:
+    return min(start + slope * text for start, slope in growth)
 
 
 TRAINING, TRANSLATING = ("subset", "tables", "training"), ("features", "search")
@@ -80,19 +82,19 @@ class Embedded(Backend):
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
         return self.chosen_settings(TRAINING if stage in ("train", "table") else TRANSLATING)
 
-    TABLE_MB: ClassVar[tuple[Bend, Bend]] = (21.5, 0, 21.5), (75, 1600, 3)
-    MODEL_MB: ClassVar[tuple[Bend, Bend]] = (10, 0, 10), (25, 0, 25)
-    """Memory by MB of training text: to make a table, and what is read of a model and its table; with
-    tables of known texts, and what full ones take beside."""
+    TABLE_MB: ClassVar[tuple[Growth, Growth]] = ((0, LINKED_MB),), ((0, 75), (1600, 3))
+    MODEL_MB: ClassVar[tuple[Growth, Growth]] = ((0, 10),), ((0, 25),)
+    """Memory of a job that makes a table, and what is read of a model and its table; with tables of
+    known texts, and what full ones take beside."""
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
         """Parts of the model that are read count, though all jobs on a machine share them."""
         text, full = train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
         if stage == "train":
-            return round(230 + 21.5 * text + full * grown(text, self.TABLE_MB[1]))
+            return round(230 + LINKED_MB * text + full * grown(text, self.TABLE_MB[1]))
         if stage == "table":
             return round(230 + grown(text, self.TABLE_MB[0]))
-        model = sum(grown(text, bend) for bend in self.MODEL_MB[: 1 + full])
+        model = sum(grown(text, growth) for growth in self.MODEL_MB[: 1 + full])
         return round(240 + model + (0.4 if stage == "tune" else 0.03) * segments)
 
     def missing(self) -> list[ReplituneError]:

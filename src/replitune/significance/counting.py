@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -169,8 +170,26 @@ class Exchanged:
     """Logarithm of the number of arrangements that can give different values."""
 
 
+class ScoredPair(ABC):
+    """Two systems, and how far B is from A."""
+
+    @property
+    @abstractmethod
+    def scores(self) -> tuple[float, float]:
+        """Of A and of B."""
+
+    @property
+    def delta(self) -> float:
+        return self.scores[1] - self.scores[0]
+
+    @property
+    def slack(self) -> float:
+        """How far scores may differ and be equal; also for the standard error."""
+        return tolerance(*self.scores)
+
+
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(ScoredPair):
     """The difference that a test looks at, and the row that it makes."""
 
     method: str
@@ -186,20 +205,10 @@ class Contrast:
 
     @cached_property
     def scores(self) -> tuple[float, float]:
-        """Of A and of B."""
         if self.replicas is None:
             return aggregate_scores(self.comparison, self.aggregation)
         r, s = self.replicas
         return float(self.comparison.scores_a[r]), float(self.comparison.scores_b[s])
-
-    @property
-    def delta(self) -> float:
-        return self.scores[1] - self.scores[0]
-
-    @property
-    def slack(self) -> float:
-        """How far scores may differ and be equal."""
-        return tolerance(*self.scores)
 
     def p(self, statistics: NDArray[np.float64], exact: bool = False) -> float:
         """Share of the differences under the null hypothesis as large as the observed one."""

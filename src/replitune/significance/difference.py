@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,29 +12,15 @@ import numpy as np
 
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import tolerance
+from replitune.significance.counting import ScoredPair
 from replitune.significance.critical import Layers, Parts, layers
 
 if TYPE_CHECKING:
     from replitune.significance.noise_ratio import Bounded
 
 
-class Difference(ABC):
+class Difference(ScoredPair):
     """B - A, with the parts of its variance."""
-
-    @property
-    @abstractmethod
-    def scores(self) -> tuple[float, float]:
-        """Of A and of B."""
-
-    @property
-    def delta(self) -> float:
-        return self.scores[1] - self.scores[0]
-
-    @property
-    def slack(self) -> float:
-        """How far scores may differ and be equal; also for the standard error."""
-        return tolerance(*self.scores)
 
     @property
     @abstractmethod

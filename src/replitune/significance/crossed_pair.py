@@ -171,10 +171,6 @@ class CrossedPair(Difference):
             None if self.paired else self.components,
         )
 
-    def p_ahead(self, sign: float) -> float:
-        """One-sided p of H0: B is no better (sign -1: no worse) than A; 1 where nothing varies."""
-        return self.p_beyond(0.0, sign * self.sign) if self.varies else 1.0
-
     @property
     def p(self) -> float | None:
         """None when nothing varies and yet the scores differ."""

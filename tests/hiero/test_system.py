@@ -16,7 +16,8 @@ from replitune.errors import ReplituneError
 from replitune.hiero.backend import Hiero
 from replitune.hiero.settings import HieroSettings
 from replitune.hiero.system import HieroSystem
-from replitune.hiero.train import train_hiero_system
+from replitune.hiero.train import hiero_kind
+from replitune.phrase.train import train_system
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
 from replitune.tuners import get_tuner
@@ -46,7 +47,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path):
     said: list[str] = []
     source, target = synthetic_train(1, 80)
-    out = train_hiero_system(source, target, SETTINGS, tmp_path / "m", progress=said.append)
+    out = train_system(hiero_kind(SETTINGS), source, target, SETTINGS, tmp_path / "m", progress=said.append)
     summary = json.loads((out / "model.json").read_text())
     assert summary["backend"] == "hiero"
     assert summary["features"] == {
@@ -58,7 +59,7 @@ def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path):
     }
     assert summary["counts"]["rules"] <= summary["counts"]["distinct"]
     assert any("rules extracted (loose)" in line for line in said)
-    again = train_hiero_system(source, target, SETTINGS, tmp_path / "again", threads=2)
+    again = train_system(hiero_kind(SETTINGS), source, target, SETTINGS, tmp_path / "again", threads=2)
     assert content(again) == content(out)
 
 
@@ -66,7 +67,7 @@ def test_a_model_folder_is_whole_and_says_what_it_is(tmp_path: Path):
 def test_words_are_split_and_joined_as_in_the_phrase_based_system(tmp_path: Path, more):
     source, target = synthetic_train(1, 80)
     settings = HieroSettings(alignment="fast_align", lm_order=2, bpe_merges=20, **more)
-    system = HieroSystem(train_hiero_system(source, target, settings, tmp_path / "m"))
+    system = HieroSystem(train_system(hiero_kind(settings), source, target, settings, tmp_path / "m"))
     found = system.nbest(source[:5], system.layout.sensible(), 3)
     texts = system.joined(found.texts())
     assert not any("@@" in text for text in texts)
@@ -137,6 +138,6 @@ def test_a_model_with_a_file_missing_is_refused(model: Path, tmp_path: Path):
 def test_a_feature_group_that_the_model_has_no_scores_for_is_refused(tmp_path: Path):
     source, target = synthetic_train(1, 60)
     settings = HieroSettings(alignment="fast_align", lm_order=2, features=("tm", "penalties"))
-    out = train_hiero_system(source, target, settings, tmp_path / "m")
+    out = train_system(hiero_kind(settings), source, target, settings, tmp_path / "m")
     with pytest.raises(ReplituneError, match="no scores for a feature group"):
         HieroSystem(out, ["tm", "glue"])

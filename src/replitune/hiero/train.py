@@ -5,10 +5,8 @@ It is as that of a phrase-based system, with a grammar (`grammar.json` and its a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from replitune.errors import ReplituneError
 from replitune.hiero.features import HieroLayout
@@ -18,15 +16,7 @@ from replitune.hiero.settings import HieroSettings
 from replitune.phrase.align import Progress
 from replitune.phrase.encode import Encoded
 from replitune.phrase.linked import Linked
-from replitune.phrase.train import ModelKind, train_system
-
-
-def train_hiero_system(
-    source: Sequence[str], target: Sequence[str], settings: HieroSettings, out: str | Path, **inputs: Any
-) -> Path:
-    """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
-    of `replitune.phrase.train.train_system`."""
-    return train_system(hiero_kind(settings), source, target, settings, out, **inputs)
+from replitune.phrase.train import ModelKind
 
 
 def hiero_kind(settings: HieroSettings) -> ModelKind:

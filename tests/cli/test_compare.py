@@ -114,7 +114,7 @@ def test_json_is_as_documented_whatever_is_missing(
     said = strict(out.read_text())
     validate(said)
     assert said["metrics"]["bleu"]["systems"]["baseline"]["s_test"] is None
-    assert "one replica" in said["metrics"]["bleu"]["systems"]["baseline"]["notes"]["s_test"]
+    assert "one run" in said["metrics"]["bleu"]["systems"]["baseline"]["notes"]["s_test"]
     crossed = said["metrics"]["bleu"]["pairs"][0]["methods"]["crossed"]
     assert crossed["p"] is None
     assert crossed["note"]

@@ -32,7 +32,7 @@ def test_compare_says_that_fewer_runs_would_have_done(tmp_path: Path, capsys: py
     scores = table(tmp_path / "s.csv", shift=5)
     assert main(["compare", "--scores", str(scores), "--looks", "3", "5"]) == 0
     said = capsys.readouterr()
-    assert "6 of 16 replicas would have been enough: 3 of 8 of A, 3 of 8 of B" in said.out
+    assert "6 of 16 runs would have been enough: 3 of 8 of A, 3 of 8 of B" in said.out
     assert "settled" in said.out
     assert "before the first run was looked at" in said.err
 
@@ -45,7 +45,7 @@ def test_the_command_and_the_api_say_the_same(tmp_path: Path, capsys: pytest.Cap
     said = capsys.readouterr().out
     used, most = record.runs
     assert most == 16
-    assert f"{used} of 16" in said or "all 16 replicas were needed" in said
+    assert f"{used} of 16" in said or "all 16 runs were needed" in said
     assert record.looks[0].systems["A"].replicas == ["run-001", "run-002", "run-003"]
 
 

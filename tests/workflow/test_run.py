@@ -80,7 +80,7 @@ def test_a_run_says_how_far_it_is_and_ends_with_the_report(tmp_path: Path):
     ran = run(tmp_path, TINY, program=COLD)
     assert ran.code == 0, ran.err
     assert "decode a seed-001 is done in " in ran.out
-    assert re.search(r"\d of 4 replicas|\d+ of 20 jobs", ran.out)
+    assert re.search(r"\d of 4 runs|\d+ of 20 jobs", ran.out)
     assert "both: b scored " in ran.out
     assert "report: results/tiny/report.html (" in ran.out.splitlines()[-1]
     assert "jobid" not in ran.out

@@ -2,15 +2,15 @@
 
   replitune verify results/quickstart
 
-computes the sha256 of every file again and compares it with manifest.json (changed, missing,
-extra), checks that the inputs that are here are those that were used and that the statistics were
-made from these translations, and derives all tests from the statistics once more. It works
-on an unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list. Numbers that
-differ in their last digits alone, as by another C library, are `numerical`, and no difference.
+This compares the sha256 of every file with manifest.json (changed, missing, extra), checks that the
+inputs are those that were used and that the statistics were made from these translations, and
+derives all tests from the statistics once more. It works on an unpacked archive, too. Exit code 0:
+everything is as recorded; 2: see the list. Numbers that differ in their last digits alone, as they
+do with another C library, are called `numerical` and do not count.
 
   replitune verify results/quickstart --against FOLDER
 
-compares translations, statistics, tests and tables of two runs, byte by byte.
+This compares translations, statistics, tests and tables of two folders, byte by byte.
 """
 
 from __future__ import annotations

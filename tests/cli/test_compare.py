@@ -119,7 +119,7 @@ def test_json_is_as_documented_whatever_is_missing(
     assert crossed["p"] is None
     assert crossed["note"]
     whose = "each system" if runs == 1 else "baseline"
-    assert f"! One run of {whose}: chance in tuning or training" in " ".join(ran.out.split())
+    assert f"! One run of {whose}: luck in tuning or training" in " ".join(ran.out.split())
 
 
 def test_the_table_fits_and_is_plain_in_a_pipe(replitune: Callable[..., Ran], files: dict):

@@ -209,8 +209,8 @@ def header() -> str:
     return (
         "# Benchmarks\n\n"
         "*For people who ask what it costs, and whether the peers are faster.*\n\n"
-        "Made by `make bench`. CPU seconds (user + system), warm compile cache unless it says "
-        "otherwise; ratios compare runs of the same minutes.\n\n"
+        "Made by `make bench`. CPU seconds (user + system), with a warm compile cache unless noted; "
+        "each ratio compares\nruns of the same minutes.\n\n"
         f"- {cpu_type()}, {os.cpu_count()} cores, {platform.system()}\n- {listed}\n"
     )
 

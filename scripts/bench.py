@@ -64,7 +64,8 @@ def main() -> int:
                 failed.append(name)
                 print(ran.stderr, file=sys.stderr)
                 continue
-            sections[name] = f"{stamp}\n\n{ran.stdout.strip()}"
+            made = name.removesuffix(".py")
+            sections[name] = f"<!-- {made} -->\n\n{stamp}\n\n{ran.stdout.strip()}\n\n<!-- /{made} -->"
             print(ran.stdout, flush=True)
     if options.against:
         return 0

@@ -1,8 +1,8 @@
-"""How often each test finds a difference where there is none, on your own replicas.
+"""How often each test finds a difference where there is none, on your own runs.
 
   replitune calibrate stats --methods crossed clark fu-ar --sizes 3 5
 
-Three studies, wherever the pools of replicas are large enough: a system against itself (A/A); two
+Three studies, wherever the pools of runs are large enough: a system against itself (A/A); two
 systems whose outputs are swapped by a coin for each segment (the next test set); and simulation
 from the variance components of each pair.
 """

@@ -3,9 +3,9 @@
   replitune check config/config.yaml --data
 
 All mistakes are reported at once. With --data its files are checked, too: whether they exist, are
-text, and have as many lines as what they belong to; and the jobs that would run are listed with
-their cost, judging by earlier runs, and the memory that they take by the sizes of the texts, which
-must be there, unless the profile (--profile, as of `run`) sends jobs elsewhere.
+text, and have the right number of lines. The jobs that would run are listed with their cost,
+judging by earlier runs, and with the memory that they take, judging by the sizes of the texts. This
+machine must have that memory, unless the profile (--profile, as of `run`) sends jobs elsewhere.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
   replitune clean results/quickstart
   replitune clean results/quickstart --remove
 
-A metric, system, test set or replica that was taken out of an experiment leaves its files behind
-(they are in no report, manifest or archive), and a run that is killed leaves half-made copies. Both
-are listed, and removed with --remove. The last run says what the experiment has. Only what
-replitune has written, and nobody has changed since, is touched; no symbolic link is followed.
+A metric, system, test set or run that was taken out of an experiment leaves its files behind (they
+are in no report, manifest or archive), and a killed process leaves half-written copies. Both are
+listed, and removed with --remove. The last run says what belongs to the experiment. Only
+what replitune has written, and nobody has changed since, is touched; no symbolic link is followed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
   replitune job STAGE --settings JSON
 
-The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of what it reads and
-writes. People have the other commands, which call the same functions.
+The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of the files that
+it reads and writes. The other commands are for people, and call the same functions.
 """
 
 from __future__ import annotations

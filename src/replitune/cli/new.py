@@ -4,8 +4,8 @@
   replitune new DIR --from own-outputs --refs ref.txt --system old=old.*.txt --system new=new.*.txt
 
 writes experiment.yaml with comments, the schema by which editors complete keys, a profile of
-Snakemake and a .gitignore. Then `replitune run` in that folder. On a terminal it asks for what no
-option says. Without outputs of yours, own-outputs comes with made-up ones to begin with.
+Snakemake and a .gitignore. Then `replitune run` in that folder. On a terminal it asks for what the
+options leave open. If you name no outputs, own-outputs comes with made-up ones.
 """
 
 from __future__ import annotations

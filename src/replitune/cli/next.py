@@ -1,9 +1,9 @@
-"""What to do next with the replicas in hand: more runs of which systems, more segments, nothing.
+"""What to do next with the runs you have: more runs of some systems, more segments, or nothing.
 
   replitune next results/X/stats --metric bleu --most 20 --manifest results/X
 
-By the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned before. An
-experiment with `until: settled` needs no such advice: `replitune run` goes on by itself.
+It follows the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned
+before. An experiment with `until: settled` needs no such advice: `replitune run` goes on by itself.
 """
 
 from __future__ import annotations

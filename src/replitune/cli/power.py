@@ -1,12 +1,12 @@
-"""What n replicas and N segments would detect, from the variances of a finished comparison.
+"""What n runs and N segments would detect, from the variances of a finished comparison.
 
   replitune power stats --plans 3x1000 5x1000 10x3000 --delta 0.5
   replitune power stats --delta 0.5 --manifest results/X/manifest.json
 
-A plan is REPLICASxSEGMENTS. Without --plans: --replicas (3, 5, 10 and 20) on --segments (those at
-hand, twice and four times as many, and any number). In brackets is a 90% interval: what the few
-runs of this experiment leave open. With --delta and prices, from a manifest or as options, also the
-cheapest plan that finds this difference.
+A plan is REPLICASxSEGMENTS. Without --plans: --replicas (3, 5, 10 and 20) on --segments (as many as
+there are, twice and four times as many, and any number). The 90% interval in brackets is what the
+few runs of this experiment leave open. With --delta and prices, from a manifest or as options, also
+the cheapest plan that finds this difference.
 """
 
 from __future__ import annotations

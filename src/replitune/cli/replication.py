@@ -1,4 +1,4 @@
-"""What a paper with fewer tuning runs could have reported, from a pool of replicas.
+"""What a paper with fewer tuning runs could have reported, from a pool of runs.
 
   replitune replication stats --sizes 1 3 5 10 --methods clark
 

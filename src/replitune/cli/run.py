@@ -4,9 +4,9 @@
   replitune run -- --dry-run
 
 On a terminal one line shows the progress; elsewhere, and with --plain, every step is a line. What
-Snakemake prints goes to results/<experiment>/logs/snakemake.log, or, where it runs no jobs (a dry
-run), in the end to the terminal. Ctrl-C ends everything; the same command goes on from there. What
-follows `--` goes to Snakemake.
+Snakemake prints goes to results/<experiment>/logs/snakemake.log, or, when it runs no jobs (a dry
+run), to the terminal at the end. Ctrl-C ends everything; the same command continues from there.
+Options after `--` go to Snakemake.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
   replitune score --refs ref.txt --hyps A=a1.txt a2.txt --hyps B=b1.txt b2.txt \\
                   --metrics bleu ter --out stats
 
-writes stats/<metric>/<system>.parquet. With one metric, --out NAME.parquet writes one file.
-Instead of --hyps: --hyps-from LIST, a file of lines SYSTEM<TAB>FILE or
-SYSTEM<TAB>REPLICA<TAB>FILE; or --hyps-from DIR --system NAME --replicas mert=20, the files
-DIR/mert-001.txt and on.
+writes stats/<metric>/<system>.parquet. With one metric, --out NAME.parquet writes one file. Instead
+of --hyps: --hyps-from LIST, a file of lines SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE; or
+--hyps-from DIR --system NAME --replicas mert=20, the files DIR/mert-001.txt and so on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Train a system on parallel text: one folder with everything that its replicas share.
+"""Train a system on parallel text: one folder with everything that its runs share.
 
   replitune train --source train.de --target train.en --out model --set lm_order=5
 

@@ -3,10 +3,10 @@
   replitune verify results/quickstart
 
 computes the sha256 of every file again and compares it with manifest.json (changed, missing,
-extra), checks that the inputs that are here are those that were used and that the statistics were
-made from these translations, and derives all tests from the statistics once more. It works
-on an unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list. Numbers that
-differ in their last digits alone, as by another C library, are `numerical`, and no difference.
+extra), checks that the inputs on this machine are those that were used and that the statistics were
+made from these translations, and computes all tests from the statistics again. It works on an
+unpacked archive, too. Exit code 0: everything is as recorded; 2: see the list. Numbers that differ
+only in their last digits, as with another C library, are listed as `numerical` and do not count.
 
   replitune verify results/quickstart --against FOLDER
 

@@ -64,7 +64,8 @@ def main() -> int:
                 failed.append(name)
                 print(ran.stderr, file=sys.stderr)
                 continue
-            sections[name] = f"{stamp}\n\n{ran.stdout.strip()}"
+            made = name.removesuffix(".py")
+            sections[name] = f"<!-- {made} -->\n\n{stamp}\n\n{ran.stdout.strip()}\n\n<!-- /{made} -->"
             print(ran.stdout, flush=True)
     if options.against:
         return 0
@@ -209,8 +210,8 @@ def header() -> str:
     return (
         "# Benchmarks\n\n"
         "*For people who ask what it costs, and whether the peers are faster.*\n\n"
-        "Made by `make bench`. CPU seconds (user + system), warm compile cache unless it says "
-        "otherwise; ratios compare runs of the same minutes.\n\n"
+        "Made by `make bench`. CPU seconds (user + system), with a warm compile cache unless noted; "
+        "each ratio compares\nruns of the same minutes.\n\n"
         f"- {cpu_type()}, {os.cpu_count()} cores, {platform.system()}\n- {listed}\n"
     )
 

@@ -1,4 +1,4 @@
-"""What a Python program or a notebook calls; the command `compare` calls the same.
+"""The functions for Python programs and notebooks; the command `compare` calls the same ones.
 
     >>> import replitune
     >>> report = replitune.compare("ref.txt", {"base": ["b1.txt", "b2.txt"], "new": ["n1.txt"]})

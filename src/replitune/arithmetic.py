@@ -1,10 +1,10 @@
-"""Arithmetic that is the same on every processor: sums in an order of their own, and functions.
+"""Arithmetic that is the same on every processor: sums in a fixed order, and functions.
 
-BLAS adds in the order of the kernel that suits the processor, and numpy has other code for exp, log
-and powers where there is AVX-512. What is here takes single additions, multiplications, divisions
-and roots, which IEEE 754 defines to the last bit; so do numpy's sums, whose order is its own (blocks
-of 128, eight partial sums). A product with BLAS is right where all its sums are exact: of counts
-with counts, or with `significance.draws.exact_columns`.
+BLAS adds in an order that depends on the processor, and numpy has other code for exp, log and
+powers where there is AVX-512. What is here uses single additions, multiplications, divisions and
+roots, which IEEE 754 defines to the last bit; so do numpy's sums, whose order is its own (blocks of
+128, eight partial sums). A product with BLAS is right where all its sums are exact: of counts with
+counts, or with `significance.draws.exact_columns`.
 """
 
 from __future__ import annotations

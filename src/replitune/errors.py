@@ -67,7 +67,7 @@ class ReplituneError(Exception):
 
 
 class ReplicaError(ReplituneError):
-    """One replica cannot be made, and its neighbours perhaps can: a decode with too few lines,
+    """One replica cannot be made, though others perhaps can: a decode with too few lines,
     a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
     experiment goes on without it; any other error always stops what depends on it."""
 

@@ -1,7 +1,7 @@
 """Things that are chosen by name: metrics, tests, intervals, tuners, backends, tables, figures.
 
-All registries have this one shape. Ours are a table of names; other packages bring theirs as
-entry points. Only the module of what is asked for is imported.
+All registries have this one shape. Ours is a table of names; other packages bring theirs as entry
+points. Only the module that is needed is imported.
 """
 
 from __future__ import annotations

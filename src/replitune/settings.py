@@ -8,9 +8,9 @@ annotation says what it may be and what it means:
 
     def crossed(comparison, *, unit: Annotated[Unit, about("What is drawn.")] = "segment"): ...
 
-From the declaration come the value that code uses (`read`), the messages for everything that is
-wrong with what a user wrote (all of it at once), the JSON schema, the pages of the documentation
-and the options of commands. Parameters without `about` are no settings.
+From the declaration come the value that code uses (`read`), the messages about a user's mistakes
+(all at once), the JSON schema, the pages of the documentation and the options of commands.
+Parameters without `about` are no settings.
 
 Types: bool, int, float, str, None, Literal, list, tuple, dict, unions, `Settings` classes,
 dataclasses with annotated fields, and any `Kind` (`Annotated[Any, Kind(...)]`) for what depends on

@@ -1,5 +1,5 @@
-"""From the name of a tuner to its class; other packages bring theirs as entry points. The names are
-needed to read replicas, too: `mert-007` is a run of `mert`."""
+"""Finds the class of a tuner by its name; other packages bring theirs as entry points. The names
+are needed to read replicas, too: `mert-007` is a run of `mert`."""
 
 from __future__ import annotations
 

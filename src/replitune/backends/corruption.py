@@ -3,7 +3,7 @@
 A replica's output is the reference with errors at a rate that has four parts:
 
 - the system's error rate, `errors`;
-- the *segment effect*: how prone one is to err on each segment; half of its variance belongs to
+- the *segment effect*: how likely errors are on each segment; half of its variance belongs to
   the test set (hard segments are hard for all), half to the system and is shared by its
   replicas, so that two systems of equal quality still differ segment by segment;
 - the *replica effect*: one factor for all that a replica translates, and a mix of error types of

@@ -1,4 +1,4 @@
-"""From the name of a backend to its class; other packages bring theirs as entry points."""
+"""Finds the class of a backend by its name; other packages bring theirs as entry points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backend: scores`: systems of which there are scores, and no texts. The files are those of
+"""`backend: scores`: systems with scores and without texts. The files are those of
 `replitune compare --scores`; the test set is `format: scores`, the metrics are `given`."""
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
   replitune clean results/quickstart --remove
 
 When you take a metric, system, test set or run out of an experiment, its files stay behind, though
-no report, manifest or archive has them. A run that is killed leaves half-made copies. Both are
+no report, manifest or archive has them. A killed process leaves half-made copies. Both are
 listed, and removed with --remove. The last run decides what belongs to the experiment. Only files
 that replitune has written, and nobody has changed since, are touched; no symbolic link is followed.
 """

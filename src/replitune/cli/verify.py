@@ -3,10 +3,10 @@
   replitune verify results/quickstart
 
 This compares the sha256 of every file with manifest.json (changed, missing, extra), checks that the
-inputs are those that were used and that the statistics were made from these translations, and
-derives all tests from the statistics once more. It works on an unpacked archive, too. Exit code 0:
-everything is as recorded; 2: see the list. Numbers that differ in their last digits alone, as they
-do with another C library, are called `numerical` and do not count.
+inputs on this machine are those that were used and that the statistics were made from these
+translations, and computes all tests from the statistics again. It works on an unpacked archive,
+too. Exit code 0: everything is as recorded; 2: see the list. Numbers that differ in their last
+digits alone, as they do with another C library, are called `numerical` and do not count.
 
   replitune verify results/quickstart --against FOLDER
 

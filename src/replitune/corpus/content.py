@@ -1,4 +1,4 @@
-"""What one input file has to give to a test set, whatever its format."""
+"""What one input file contributes to a test set, whatever its format."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ line with one output or several.
     {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
     {"id": "q1", "samples": ["...", "..."]}
 
-Of WMT25, paragraphs are the segments; of WMT26, whose paragraphs nothing marks, documents are. Where
-people made no reference, `refs` is empty, and a file of outputs may be the reference.
+In files of WMT25 paragraphs are the segments; in those of WMT26, which mark none, documents are.
+Where people made no reference, `refs` is empty, and a file of outputs may be the reference.
 
-`file.jsonl#PART` is a part: of test sets a language pair, of outputs of several systems a system,
-of several samples one of them, from 1.
+`file.jsonl#PART` names a part: a language pair of test sets, one of several systems, or one of
+several samples, from 1.
 """
 
 from __future__ import annotations

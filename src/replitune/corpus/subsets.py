@@ -1,9 +1,9 @@
 """Training subsets by name, as Fu et al. (2016, Table 5) make seven systems from one corpus.
 
-TOTAL is `all`; RAND1 and RAND2 are random halves (`rand1`, `rand2`, `rand3`, ... each drawn on
-its own); TOP and BOTTOM are the first and the second half; ODD and EVEN the odd and the even
-lines, counted from 1. Where the number of lines is odd, `top`, `odd` and the random halves have
-the line more.
+TOTAL is `all`; RAND1 and RAND2 are random halves (`rand1`, `rand2`, `rand3`, ... each drawn on its
+own); TOP and BOTTOM are the first and the second half; ODD and EVEN the odd and the even lines,
+counted from 1. Where the number of lines is odd, `top`, `odd` and the random halves have one line
+more.
 """
 
 from __future__ import annotations

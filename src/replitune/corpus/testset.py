@@ -5,8 +5,8 @@ travel with their segment and any line can be read by hand:
 
     {"document": "d1", "source": "das haus", "references": ["the house", "the home"]}
 
-A test set that was joined from others also has the name of its `part`; a part is a label for
-reports, and no document.
+A segment of a joined test set also has the name of its `part`, which is a label for reports and not
+a document.
 
 Keys that are not known are absent. Lines end at LF only: U+2028, U+0085, form feed and the
 like are text.

@@ -1,6 +1,6 @@
 """Tab-separated columns: source, references, documents in one file.
 
-No quoting: a field is all between two tabs, quotation marks included.
+No quoting: a field is everything between two tabs, quotation marks included.
 """
 
 from __future__ import annotations

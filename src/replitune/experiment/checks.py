@@ -1,4 +1,4 @@
-"""Whether settings go together, which none of them can tell alone.
+"""Whether settings go together: mistakes that no single one shows.
 
 `CHECKS` says which parts of the experiment each check looks at; it is left out when one of them is
 wrong by itself.

@@ -1,4 +1,4 @@
-"""Every job of an experiment, and every file: one that no job writes is not the experiment's.
+"""Every job of an experiment, and every file that belongs to it: those that its jobs write.
 
 Light on purpose: the Snakefile imports it.
 """

@@ -1,5 +1,5 @@
-"""How large the texts of an experiment are, by which the memory of its jobs is estimated before any
-of them has run: files that are not here yet count as nothing."""
+"""How large the texts of an experiment are, from which the memory of its jobs is estimated before
+they run. Files that do not exist yet count as nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Training of a hierarchical system: from a parallel text to a model folder.
 
-It is as that of a phrase-based system, with a grammar (`grammar.json` and its arrays) for a table.
+It is like that of a phrase-based system, with a grammar (`grammar.json`, arrays) for a table.
 """
 
 from __future__ import annotations

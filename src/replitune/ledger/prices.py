@@ -2,7 +2,7 @@
 
 A run costs the CPU seconds of its tuning or training and of its translation of the tuning set; a
 segment those of its translation by one run and of its score by all metrics, with what a job takes
-to start. Models that runs share cost the same however many there are, and are left out.
+to start. Models that runs share cost the same for any number of runs, and are left out.
 """
 
 from __future__ import annotations

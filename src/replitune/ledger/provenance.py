@@ -1,4 +1,4 @@
-"""What a number can depend on beside settings and inputs: versions and the processor."""
+"""What a number can depend on besides settings and inputs: versions and the processor."""
 
 from __future__ import annotations
 

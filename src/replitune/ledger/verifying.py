@@ -1,4 +1,4 @@
-"""Whether results still are what the workflow made: hashes, origins, and the tests once more.
+"""Whether results are still what the workflow made: hashes, origins, and the tests computed again.
 
 Five questions. Are files of the manifest changed or gone, or are there new ones? Do the three records
 of a sha256 (manifest, job, `.made`) agree? Are the inputs on this machine the ones that were used? Do

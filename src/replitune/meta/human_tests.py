@@ -1,8 +1,8 @@
 """Which of two systems do people prefer? Tests of human scores, two-sided.
 
 - ``rank-sum``: Wilcoxon's, of all scores of the one against all of the other (Graham 2016). Right
-  where different outputs of the systems were judged, as crowds do; where the same segments were,
-  what makes a segment hard drowns the difference.
+  where people judged different outputs of the systems, as crowds do; where they judged the same
+  segments, how hard these are hides the difference.
 - ``signed-rank``: Wilcoxon's, of the differences on the segments where both were judged. It
   compares ranks, and so may prefer another system than the mean does.
 - ``permutation``: the scores of a segment change places with probability 1/2, the difference of

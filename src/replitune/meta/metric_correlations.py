@@ -2,9 +2,9 @@
 
 Levels: `system` (corpus scores of S systems), `segment` (all cells of systems and segments that
 have a human score, together), and `average` (over the systems of each segment, averaged over
-segments). What is drawn with replacement is named: the systems, the segments, or both
-independently (Deutsch et al. 2021, Boot-Systems, Boot-Inputs, Boot-Both). Drawing segments
-keeps the systems as they are and so speaks of these systems on new segments, and so on.
+segments). What is drawn with replacement is named: the systems, the segments, or both independently
+(Deutsch et al. 2021, Boot-Systems, Boot-Inputs, Boot-Both). Drawing segments alone, for example,
+speaks of these systems on new segments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whom to judge next: which segments, how many, and the sheet for those who judge."""
+"""What people should judge next: which segments, how many, and the sheet for them to fill in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What meta-evaluation compares: the scores of a metric, or of humans, all higher is better."""
+"""What meta-evaluation compares: scores of a metric, or of humans, turned so that higher is better."""
 
 from __future__ import annotations
 

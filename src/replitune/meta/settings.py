@@ -1,4 +1,4 @@
-"""What an experiment asks of its study of metrics. Light on purpose: the Snakefile imports it."""
+"""The settings of an experiment's study of metrics. Light on purpose: the Snakefile imports it."""
 
 from __future__ import annotations
 

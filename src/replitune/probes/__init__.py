@@ -1,7 +1,7 @@
-"""What other libraries do not document, a module for each of them.
+"""Uses of what other libraries do not document, a module for each library.
 
-Nothing needs it: without it work is slower, or a message says less, as `notes` tells. The
-environment variable REPLITUNE_WITHOUT_PROBES switches all of it off.
+Nothing depends on them: without them work is slower, or a message says less, as `notes` tells. The
+environment variable REPLITUNE_WITHOUT_PROBES switches them off.
 """
 
 from __future__ import annotations

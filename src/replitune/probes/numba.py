@@ -28,7 +28,7 @@ def uncounted() -> dict[str, bool]:
 
 def look_first() -> None:
     """numba registers all that it can compile, scipy's BLAS among it (0.2 s), before it looks for
-    compiled code in its cache. Here it looks first; where there is none, all goes its usual way."""
+    compiled code in its cache. Here it looks first; if it finds none, all goes its usual way."""
     if not is_known():
         return
     from numba.core.caching import Cache

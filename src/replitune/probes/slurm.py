@@ -1,4 +1,4 @@
-"""Of Slurm's executor for Snakemake, what is documented nowhere: how it submits job arrays (2.8)."""
+"""What Slurm's executor for Snakemake (2.8) does not document: how it submits job arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of Snakemake's `workflow`, what is documented nowhere. Imports nothing: the Snakefile gives it."""
+"""What Snakemake does not document about its `workflow`, which the Snakefile passes: no imports."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def is_main(workflow: Any) -> bool:
 
 
 def start_at_once(workflow: Any) -> None:
-    """One machine has no need of so many jobs a second at most, and while there is such a limit
-    every job that has ended wakes the scheduler once a second until the run ends."""
+    """One machine needs no limit of jobs a second, and with one every finished job wakes the
+    scheduler once a second until the run ends."""
 
     def without_limit() -> None:
         if workflow.local_exec and hasattr(workflow.scheduler, "job_rate_limiter"):

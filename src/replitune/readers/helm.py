@@ -1,5 +1,5 @@
-"""``per_instance_stats.json`` of HELM: an instance and a trial with its statistics. What the run is of
-stands in ``run_spec.json`` beside it, or in the name of the folder."""
+"""``per_instance_stats.json`` of HELM: an instance and a trial with its statistics.
+``run_spec.json`` beside it, or the name of the folder, says what was run."""
 
 from __future__ import annotations
 

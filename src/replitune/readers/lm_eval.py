@@ -1,8 +1,8 @@
 """``samples_<task>_<time>.jsonl`` of lm-evaluation-harness (``--log_samples``): one question a
 line, its metrics beside it. A file is one run of one model, whose name is that of the folder.
 
-With ``repeats`` a line holds all answers (`resps`), but what is scored is what the filter leaves of
-them: by default the first alone.
+With ``repeats`` a line holds all answers (`resps`), but only those that the filter keeps are
+scored: by default the first.
 """
 
 from __future__ import annotations

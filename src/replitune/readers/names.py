@@ -1,4 +1,4 @@
-"""Systems, runs and language pairs by names, where a file does not say them."""
+"""Systems, runs and language pairs taken from names, where a file does not say them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores that are found one by one, in files of programs that are no tables."""
+"""Scores collected one by one, from files of programs that are not tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``results.json`` of a run of terminal-bench: its trials, and whether each resolved its task. What the
-run is of stands in ``run_metadata.json`` beside it."""
+"""``results.json`` of a run of terminal-bench: its trials, and whether each resolved its task.
+``run_metadata.json`` beside it says what was run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of the first screen as they stand there without JavaScript: differences of two
+"""The pictures of the first screen for a page without JavaScript: differences of two
 systems by metric, and each of many systems against the best or the baseline. Both show answers."""
 
 from __future__ import annotations

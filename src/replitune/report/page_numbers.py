@@ -1,7 +1,7 @@
 """The numbers of the page's pictures, as JSON: rounded to six digits, and short.
 
-What people read is computed here or before. The page draws it, and turns it round where A and B are
-exchanged. Lists of pairs are in the order of `pairs_of`.
+All that people read is computed here or before. The page draws it, and reverses it where A and B
+are exchanged. Lists of pairs are in the order of `pairs_of`.
 """
 
 from __future__ import annotations

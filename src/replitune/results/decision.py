@@ -1,7 +1,7 @@
 """A decision for machines: whether B is better, not worse, or the same, by the test that leads.
 
-It must hold for all tested pairs under all metrics. Of single outputs nothing holds: they say nothing of
-other runs.
+It must hold for all tested pairs under all metrics. For single outputs it never holds: they say
+nothing about other runs.
 """
 
 from __future__ import annotations

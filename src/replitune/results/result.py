@@ -1,6 +1,6 @@
 """One test set under one metric: all results of the tests, from memory or from disk.
 
-Everything that people read comes from here, what they are told of each pair from its `answers`.
+Everything that people read comes from here; what they read about a pair, from its `answers`.
 """
 
 from __future__ import annotations

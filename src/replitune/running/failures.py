@@ -1,9 +1,9 @@
 """Records of replicas that could not be made, where an experiment goes on without them.
 
-With `allow_missing_replicas` a job that fails for a reason of its own replica writes, in place of
-its output, one line of JSON: ``{"failed": {"stage": ..., "system": ..., "replica": ...,
-"reason": ...}}``. It is not a translation, a weights file or a model, and every reader that does
-not expect it refuses it.
+With `allow_missing_replicas` a job that fails for a reason that concerns its own replica alone
+writes, in place of its output, one line of JSON: ``{"failed": {"stage": ..., "system": ...,
+"replica": ..., "reason": ...}}``. It is not a translation, a weights file or a model, and every
+reader that does not expect it refuses it.
 """
 
 from __future__ import annotations

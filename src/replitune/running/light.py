@@ -1,4 +1,4 @@
-"""A fast start of commands: skip what libraries do at import and no command needs.
+"""A fast start of commands: skips what libraries do at import and no command needs.
 
 Many jobs of the workflow take longer to start than to run, and there are thousands of them.
 """

@@ -1,6 +1,6 @@
 """What the next run would show: how often one new run of B beats one new run of A.
 
-In the normal model that is theta = Phi(Delta / sigma), Delta being what B truly is better by, and
+In the normal model that is theta = Phi(Delta / sigma), Delta being how much better B truly is, and
 sigma^2 the variance of the difference of two new runs: sigma2_rep of both and, on a new test set,
 what one of the same size adds. Both, on this test set and on a new one, are predicted in one way.
 
@@ -10,10 +10,10 @@ With e = delta / sigma and h = V / sigma^2, V the variance of delta, both estima
     theta in Phi(m -+ z sqrt(v + m^2 / (2 nu))),
 
 m and v being mean and variance of Delta / sigma: e and h when any Delta is as likely beforehand. nu
-is Satterthwaite's, of parts x_k (1 + 1/nu_k): a part of few degrees of freedom that happens to be
-small would else leave its few degrees out.
+is Satterthwaite's, of parts x_k (1 + 1/nu_k): otherwise a part with few degrees of freedom that
+happens to be small would not count.
 
-Of four systems and more, their scores say how large true differences are: scores are normal with
+With four systems or more, their scores say how large true differences are: scores are normal with
 variance tau^2 around their mean, log kappa, kappa = v / (v + tau^2) for the mean variance v of a
 system's score, is uniform beforehand, and so
 

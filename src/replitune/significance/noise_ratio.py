@@ -1,7 +1,7 @@
 """A bound on how unequally noisy the runs of systems are, and what it is worth.
 
-Three runs say little of the noise of one system. With the assumption that no system's runs vary
-more than R times as much as another's (standard deviation), all systems say something of it: the
+Three runs say little about the noise of one system. With the assumption that no system's runs vary
+more than R times as much as another's (standard deviation), all systems say something about it: the
 variance of a system's runs on d degrees of freedom is drawn towards the mean of all,
 
     s~^2 = (2 s_pooled^2 + d s^2) / (2 + d).
@@ -14,7 +14,7 @@ test set's own part it is averaged by their shares of the variance, as Cochran a
     reach = se (share C(q) + (1 - share) T(q)),        share = sum s~^2 / n / (sum s~^2 / n + W)
 
 T being that of `critical` for the test set's parts, over m pairs at q / m. Where variances differ
-by more than the bound lets them in one family of a hundred, nothing is shrunk: the answer is that of
+by more than the bound allows in one family of a hundred, nothing is shrunk: the answer is that of
 `crossed` without a bound (docs/evidence.md has how far all this holds).
 """
 

@@ -2,7 +2,7 @@
 
 A test is a function (comparison, *, ...) -> TestResult, or (comparisons, *, ...) -> a list of
 them for the same pair of systems under several metrics. Its options are declared in its
-signature. Who runs it gives what it takes of `rng` (a Generator of its own), `draws` (what
+signature. The caller passes what it takes of `rng` (a Generator of its own), `draws` (what
 bootstraps share), `samples` and `alpha`. An interval is a function (metric, system, documents,
 draws, *, samples, confidence, ...) -> Interval.
 """

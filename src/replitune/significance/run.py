@@ -1,10 +1,10 @@
 """All tests of all pairs on one test set, or on all test sets of a suite.
 
-Random streams are keyed by names, never by the order of work: those of a test by (test set,
-sorted pair, method), draws of segments and documents by the test set alone, and draws from one
-system's outputs by the system. None by the metric: all metrics see the same draws. A pair is
-tested in the order of its names and the result turned round where asked for, so that swapping A
-and B changes no p.
+Random streams are keyed by names, never by the order of work: those of a test by (test set, sorted
+pair, method), draws of segments and documents by the test set alone, and draws from one system's
+outputs by the system. None by the metric: all metrics see the same draws. A pair is tested in the
+order of its names, and the result is reversed where asked for, so that swapping A and B changes no
+p.
 """
 
 from __future__ import annotations

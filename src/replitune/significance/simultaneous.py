@@ -1,16 +1,16 @@
 """Inference on all pairs at once: max-|t| from what the systems share (Games and Howell's idea).
 
 Pairs that share a system share its runs, and all pairs share the segments, so the tests of pairs
-go together, and correcting them as if they did not is too strict. Under the null hypothesis
-that all systems are equal, with the estimated components as the truth, draws of all differences
-and of all mean squares give the distribution of the largest |t| over pairs. As pairs have unlike
-degrees of freedom, each t is first turned into the normal quantile with the same tail, the
-degrees of freedom being Satterthwaite's.
+are correlated, and correcting them as if they were not is too strict. Under the null hypothesis
+that all systems are equal, with the estimated components as the truth, draws of all differences and
+of all mean squares give the distribution of the largest |t| over pairs. As pairs have unlike
+degrees of freedom, each t is first turned into the normal quantile with the same tail, the degrees
+of freedom being Satterthwaite's.
 
 The draws go by the scores and the seed alone, and there are as many as it takes to tell every
-adjusted p from alpha. Only how the pairs go together is taken from them. The p of a pair by itself
-stays that of `crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted
-one is max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
+adjusted p from alpha. Only the correlations are taken from them. The p of a pair by itself stays
+that of `crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted one is
+max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
 the simultaneous intervals, so an interval excludes 0 exactly when the adjusted p is at most alpha.
 """
 

@@ -242,7 +242,7 @@ def effective_documents(documents: NDArray[np.int32]) -> float:
 
 
 def contributing(d: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many units make the difference: (sum d^2)^3 / (sum d^3)^2 of what each adds to it (..., U).
+    """How many units make the difference: (sum d^2)^3 / (sum d^3)^2 of what each adds (..., U).
 
     U / skewness^2, which is m when m units add alike and the rest nothing; infinite above
     `MANY_CONTRIBUTING`.

@@ -1,5 +1,5 @@
-"""models/<system>/: what the replicas of a trained system share; options/<system>/<test set>/: what of it
-is of use for one text."""
+"""models/<system>/: what the replicas of a trained system share; options/<system>/<test set>/: the
+part of it that one text can use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Train(SystemStage):
 
 
 class Table(SystemStage):
-    """What of a model is of use for one text."""
+    """The part of a model that one text can use."""
 
     NAME = "table"
     LOG = "table/{testset}/{system}"

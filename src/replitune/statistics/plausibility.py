@@ -2,7 +2,7 @@
 
 A poor output still resembles its own reference more than other segments' references, and its words
 are words of the references' language. Where that does not hold, texts were mixed up, and every
-verdict about them would be a confident one about nothing.
+verdict about them would be worthless.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The display of a run: on a terminal a line that is updated, elsewhere one line after the other."""
+"""The display of a run: on a terminal one line that is updated, elsewhere a line for every step."""
 
 from __future__ import annotations
 

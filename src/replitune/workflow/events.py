@@ -2,7 +2,7 @@
 
 `replitune run` names the plugin `replitune` (the package snakemake_logger_plugin_replitune), which
 writes lines of JSON beside the results for itself and for `replitune watch`. Without a plugin the
-Snakefile listens, for its last message. Imports nothing of Snakemake, which loads it at every start.
+Snakefile listens, for its last message. Imports nothing of Snakemake, which loads it at each start.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Logs and records of jobs, looked at again and again: what has not changed is not read twice.
 
-A folder in which nothing came or went has the time that it had, so it is not listed again; a time
+A folder in which no file was made or removed keeps its time, so it is not listed again; a time
 is trusted once two listings at that time were equal, because clocks of file systems are coarse.
 Only logs of jobs without a record still grow, and only their times are read. A file that vanishes
 between two steps counts as missing.

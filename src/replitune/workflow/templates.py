@@ -1,7 +1,7 @@
 """New experiments: a folder with what `replitune run` needs, made from the files in config/.
 
-The files are the ones of a clone; where a new folder differs (names of files, systems of one's own
-outputs), their text is edited, so that comments stay.
+The files are those of a clone. Where a new folder differs (names of files, your own systems), their
+text is edited, so that comments stay.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a server answered, by the content of the request, and the journal that keeps it.
 
 The jobs of a system append to one journal, each line a CRC and a JSON: that a request was sent,
-with the most that it may cost; what was answered; that it was turned down and cost nothing. A job
-that is killed loses nothing that it was told, and one that comes later asks for the rest. A request
-of which nothing more is known may have been billed, so it counts for the most that it may cost.
+with the most that it may cost; what was answered; that it was turned down and cost nothing. A
+killed job loses no answer, and a later one asks for the rest. A request without an outcome may have
+been billed, so it counts for the most that it may cost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Asks a server, by several threads: http.client with its connections kept open.
 
-What goes wrong is tried again after a pause, which the server may name (`Retry-After`); what cannot
-get better (a wrong key, an unknown model) ends the job. The key goes into one header and nowhere
-else: in whatever the server says it is replaced before anybody sees it.
+A failed request is sent again after a pause, which the server may name (`Retry-After`); a failure
+that will not pass (a wrong key, an unknown model) ends the job. The key goes into one header and
+nowhere else: where the server repeats it, it is replaced before anybody sees it.
 """
 
 from __future__ import annotations

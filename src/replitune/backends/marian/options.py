@@ -1,7 +1,7 @@
 """Marian's training options: those of an experiment over the defaults of its architecture.
 
-Names are Marian's own, and Marian refuses what it does not know. What decides files, seeds,
-threads and the length of training is replitune's to set, and refused with what to say instead.
+Names are Marian's own, and Marian refuses unknown ones. Files, seeds, threads and the length of
+training are set by replitune: their options are refused, with what to write instead.
 """
 
 from __future__ import annotations

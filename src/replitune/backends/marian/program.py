@@ -62,9 +62,8 @@ def run(
 ) -> None:
     """Run a command of Marian to its end; `each_line` gets its messages as they come.
 
-    Marian, MKL and OpenMP use `threads` threads and no more. When this process ends, however
-    it ends, so does Marian: it would train on, and write into the folder in which the next one has
-    begun.
+    Marian, MKL and OpenMP use `threads` threads and no more. Marian ends with this process, however
+    that ends: otherwise it would go on training, and write into the folder of the next run.
     """
     program = [sys.executable, "-P", "-m", PYMARIAN] if binary == PYMARIAN else [binary]
     with Program(

@@ -2,10 +2,10 @@
 getting better.
 
 A round is a run of Marian from the checkpoint of the round before it, with a seed of its own.
-Marian's own validation would need another process for every score; and from within a run it can
-go on, when killed, only from where it last saved and not with the same numbers. Rounds begin at
-the same places whether or not a run was interrupted, so a killed training that goes on ends with
-the same bytes as one that was not.
+Marian's own validation would need another process for every score, and a killed Marian continues
+only from its last save, with other numbers. Rounds begin at the same places whether or not a run
+was interrupted, so a training that was killed and continued ends with the same bytes as one that
+was not.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Subword vocabularies by SentencePiece: one for both languages, or one for each.
 
-What the replicas of a system share: the vocabulary is made once, from the training text.
+All replicas of a system share it: it is made once, from the training text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an experiment asks of its studies. Kept light, because the Snakefile imports it."""
+"""The settings of an experiment's studies. Kept light, because the Snakefile imports it."""
 
 from __future__ import annotations
 

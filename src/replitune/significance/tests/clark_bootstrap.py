@@ -4,8 +4,8 @@ N n_A outputs are drawn with replacement from all outputs of A, N n_B from those
 independently of each other; the differences are shifted to the null hypothesis as in `graham`.
 
 Drawing outputs of all segments and replicas alike takes N n outputs for independent ones. It
-ignores that the systems were tested on the same segments, and that outputs of one tuner run, or
-of one segment, go together.
+ignores that the systems were tested on the same segments, and that outputs of one run, or of one
+segment, are correlated.
 """
 
 from __future__ import annotations

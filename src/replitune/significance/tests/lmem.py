@@ -17,10 +17,10 @@ p and interval are those of the contrast B - A: Student's t with
   on 1 df, by maximum likelihood) is in `details`: it has no direction, and with few segments it is
   liberal; with hundreds its p is that of t.
 
-What the model takes for granted: that a difference between systems is the same on all segments, for
-there is no term for system by segment. Then a difference on these segments is that on new ones.
-Where it is not so, a note says so, and `crossed` is the test. Without run effects all outputs of
-a run count as independent besides, which is `clark`'s null hypothesis.
+The model assumes that a difference between systems is the same on all segments: it has no term for
+system by segment. Then a difference on these segments is one on new segments. Where that is not
+true, a note says so, and `crossed` is the test. Without run effects all outputs of a run also count
+as independent, which is `clark`'s null hypothesis.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
   replitune power stats --delta 0.5 --manifest results/X/manifest.json
 
 A plan is RUNSxSEGMENTS. Without --plans, all of --replicas (3, 5, 10 and 20) are combined with all of
---segments (those at hand, twice and four times as many, and any number). The 90% interval in
-brackets is what the few runs of this comparison leave open. With --delta and prices, from a
-manifest or as options, the cheapest plan that finds this difference is named, too.
+--segments (those at hand, twice and four times as many, and any number). In brackets is the 90%
+interval that these few runs leave open. With --delta and prices, also the cheapest plan.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Compute the statistics of every segment that scores and tests are made from, as Parquet.
+"""Compute the segment statistics from which scores and tests are made, as Parquet.
 
   replitune score --refs ref.txt --hyps A=a1.txt a2.txt --hyps B=b1.txt b2.txt \\
                   --metrics bleu ter --out stats
 
 This writes stats/<metric>/<system>.parquet; with one metric, --out NAME.parquet writes one file.
-Instead of --hyps, give --hyps-from LIST, a file with lines SYSTEM<TAB>FILE or
-SYSTEM<TAB>RUN<TAB>FILE; or --hyps-from DIR --system NAME --replicas mert=20 for the files
-DIR/mert-001.txt to DIR/mert-020.txt.
+--hyps-from takes a file with lines SYSTEM<TAB>FILE or SYSTEM<TAB>RUN<TAB>FILE; or, with --system
+NAME --replicas mert=20, the folder of mert-001.txt to mert-020.txt.
 """
 
 from __future__ import annotations

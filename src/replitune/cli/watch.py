@@ -4,9 +4,8 @@
   replitune watch results/quickstart --serve
 
 This draws on the terminal until Ctrl-C or, with --serve, as a page for browsers on this machine
-(elsewhere, through a tunnel: ssh -L 8642:localhost:8642 HOST). It only reads the results, so it
-works beside `replitune run`, `snakemake` and a cluster, on any machine that has the folder. The
-verdict is marked as not final until the tests are done.
+(elsewhere: ssh -L 8642:localhost:8642 HOST). It only reads, so it works beside a run, on any machine
+that has the folder. The verdict is marked as not final until the tests are done.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_a_lock_that_is_not_ours_is_one_message(tmp_path: Path):
     locks.mkdir(parents=True)
     (locks / "0.output.lock").write_text("results/tiny/report.html\n")
     ran = run(tmp_path, TINY)
-    assert (ran.code, "to do:    wait for it; or, when" in ran.err) == (2, True)
+    assert (ran.code, "to do:    wait for it; if there is none" in ran.err) == (2, True)
     assert run(tmp_path, TINY, "--", "--unlock").code == 0
     assert not list(locks.glob("*"))
 

@@ -376,5 +376,5 @@ def kink_notes(
     note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
     if not note:
         return ()
-    text = f"{system.name}: {note}; linearised near a corner: compare with multi-bootstrap"
+    text = f"{system.name}: {note}; the test is linear there, so compare with multi-bootstrap"
     return (Note("not-smooth", text, system.name),)

@@ -67,7 +67,6 @@ class StorageObject(StorageObjectRead, StorageObjectWrite):
         copy(self.kept, self.local_path())
 
     def store_object(self):
-        self.kept.parent.mkdir(parents=True, exist_ok=True)
         copy(self.local_path(), self.kept)
 
     def remove(self):
@@ -75,7 +74,10 @@ class StorageObject(StorageObjectRead, StorageObjectWrite):
 
 
 def copy(source: Path, to: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, to, dirs_exist_ok=True)
-    else:
-        shutil.copy(source, to)
+    """File by file, each of which is there as a whole or not at all, as in a bucket."""
+    files = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
+    for file in files:
+        place = to / file.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, half := place.with_name(f".{place.name}.half"))
+        half.replace(place)

@@ -36,14 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings, options.results)
-    from replitune.experiment.plan import cautions, check_data, check_memory, costs
-    from replitune.workflow.places import executor, profile_of
+    from replitune.experiment.plan import cautions, check_data, check_memory, check_storage, costs
+    from replitune.workflow.places import executor, profile_of, stores_elsewhere
 
     errors = experiment.missing(experiment.systems)
+    profile = profile_of(Path(options.experiment), options.profile)
+    if stores_elsewhere(profile):
+        errors += check_storage(experiment)
     stages = costs(experiment, Path(options.results)) if options.data else []
     if options.data:
         errors += check_data(experiment)
-        if executor(profile_of(Path(options.experiment), options.profile)) == "local":
+        if executor(profile) == "local":
             errors += check_memory(stages)
     if errors:
         raise ExperimentError(errors)

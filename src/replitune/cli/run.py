@@ -72,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     from replitune.experiment.experiment import Experiment
     from replitune.experiment.reading import load
     from replitune.workflow.engine import Engine
+    from replitune.workflow.places import stores_elsewhere
 
     for word in options.rest:
         if (instead := OURS.get(word.partition("=")[0])) is not None:
@@ -89,6 +90,12 @@ def run(options: argparse.Namespace) -> int:
         options.rest,
         _limits(profile, options.rest),
     )
+    if stores_elsewhere(profile, options.rest):
+        raise ReplituneError(
+            "results in a storage are not in the folder that `run` shows, and makes whole",
+            fix="start Snakemake itself: "
+            + shlex.join(["snakemake", *engine.command[engine.command.index("--configfile") :]]),
+        )
     engine.release()
     engine = _with_losses(engine, experiment)
     log = experiment.folder / "logs" / "snakemake.log"

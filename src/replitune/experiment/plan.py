@@ -170,6 +170,22 @@ def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
             )
 
 
+def check_storage(experiment: Experiment) -> Iterator[ReplituneError]:
+    """What needs a folder that all machines share, where results are in a storage of Snakemake's."""
+    needs = {
+        "`until: settled`: Snakemake reads every look, to plan what comes after it": experiment.looks,
+        "systems whose outputs are on disk": experiment.outputs,
+        "files of scores or judgements": [*experiment.numbers_given],
+    }
+    for what, there in needs.items():
+        if there:
+            yield ReplituneError(
+                f"not without a folder that all machines share: {what}",
+                fix="leave out --default-storage-provider, and start in such a folder (NFS, Lustre), or "
+                "run the whole experiment as one job",
+            )
+
+
 def cautions(experiment: Experiment) -> list[str]:
     """What is allowed but seldom intended."""
     corpus = experiment.settings.corpus

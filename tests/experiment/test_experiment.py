@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from replitune.corpus.outputs import expand, natural
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
-from replitune.experiment.plan import Cost, check_memory, costs
+from replitune.experiment.plan import Cost, check_disk, check_memory, costs
 from replitune.experiment.reading import load, resolve
 from replitune.experiment.sizes import Sizes
 from replitune.experiment.stage import STAGES
@@ -212,6 +213,9 @@ def test_memory_grows_with_the_texts_that_are_named(tmp_path: Path):
     assert memory("score", testset="t", metric="bleu", system="all") > 300
     needs = {cost.stage: (cost.memory_mb, cost.largest) for cost in costs(experiment, tmp_path)}
     assert needs["train"] == (whole, "train/all"), "what the user says of hiero holds"
+    text = sizes.text_mb("train")
+    disk = {cost.stage: cost.disk_mb for cost in costs(experiment, tmp_path) if cost.disk_mb}
+    assert disk == {"train": round(15 * text), "table": round(100 * text)}, "a grammar's rules wait there"
 
 
 def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPatch):
@@ -220,6 +224,14 @@ def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPa
     (error,) = check_memory(stages)
     assert "train/b would take more memory than there is" in str(error)
     assert "9,000 MB" in str(error)
+
+
+def test_what_does_not_fit_onto_the_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=(9000 << 20) + 1))
+    stages = [Cost("table", 2, None, 1, "table/t/a", 9001), Cost("train", 1, None, 1, "train/a", 9000)]
+    (text,) = check_disk(stages, tmp_path / "results" / "x")
+    assert "a job of table needs about 9,001 MB on the disk" in text
+    assert text.endswith("x has 9,000 MB")
 
 
 @pytest.mark.parametrize(

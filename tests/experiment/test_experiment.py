@@ -13,10 +13,11 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.experiment.plan import Cost, check_disk, check_memory, costs
 from replitune.experiment.reading import load, resolve
-from replitune.experiment.sizes import Sizes
+from replitune.experiment.sizes import DIFFERENT, Sizes
 from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import read_yaml
 from replitune.replicas import replica_ids
+from replitune.running.files import write_lines
 from support import ROOT
 
 
@@ -213,9 +214,21 @@ def test_memory_grows_with_the_texts_that_are_named(tmp_path: Path):
     assert memory("score", testset="t", metric="bleu", system="all") > 300
     needs = {cost.stage: (cost.memory_mb, cost.largest) for cost in costs(experiment, tmp_path)}
     assert needs["train"] == (whole, "train/all"), "what the user says of hiero holds"
+    assert sizes.scored("t", ["all"], 0) == pytest.approx(DIFFERENT * 0.2)
     text = sizes.text_mb("train")
     disk = {cost.stage: cost.disk_mb for cost in costs(experiment, tmp_path) if cost.disk_mb}
     assert disk == {"train": round(15 * text), "table": round(100 * text)}, "a grammar's rules wait there"
+
+
+def test_outputs_that_are_the_same_in_many_replicas_take_less_memory(tmp_path: Path):
+    for r, lines in enumerate((["a", "b"], ["a", "c"], ["a", "c"])):
+        write_lines(tmp_path / f"o{r}", lines)
+    experiment = outputs_experiment(tmp_path, {"t": "o*", "u": ["none", "there", "yet"]})
+    write_lines(tmp_path / "r", ["x", "y"])
+    sizes = Sizes(experiment)
+    assert sizes.cells("t", ["a"]) == sizes.cells("u", ["a"]) == 6e-6
+    assert sizes.scored("t", ["a"]) == pytest.approx(3e-6 + 5 * 2e-6)
+    assert sizes.scored("u", ["a"]) == pytest.approx(6e-6 + 5 * 2e-6)
 
 
 def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPatch):

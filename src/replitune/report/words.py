@@ -170,7 +170,7 @@ class _Wanted:
 
         (runs, segments), outputs = pairs.inverse.shape, len(pairs.hyps)
         places = pairs.inverse.ravel(), np.arange(runs + 1) * segments
-        has = csr_array((np.ones(runs * segments), *places), (runs, outputs))
+        has = csr_array((np.ones(runs * segments, np.int32), *places), (runs, outputs))
         found: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in range(ORDERS)]
         for begin in range(0, max(outputs, 1), BLOCK):
             for n, (item, gram, count) in enumerate(self._counts(pairs.hyps[begin : begin + BLOCK])):
@@ -180,11 +180,14 @@ class _Wanted:
                 there = at >= 0
                 fit = np.minimum(count[there], most[at[there]])
                 found[n].append(tuple(a.astype(np.int32) for a in (fit, item[there], gram[there])))
+        matched = []
         for table, parts in zip(self.tables, found, strict=True):
             fit, item, gram = map(np.concatenate, zip(*parts, strict=True))
             parts.clear()
-            matched = csr_array((fit, (item, gram)), (outputs, max(len(table), 1)))
-            yield (has @ matched).tocsc()[:, : len(table)]
+            matched.append(csr_array((fit, (item, gram)), (outputs, max(len(table), 1))))
+        yield from (
+            (has @ m).tocsc()[:, : len(table)] for m, table in zip(matched, self.tables, strict=True)
+        )
 
     def spelt(self, gram: int, n: int) -> str:
         """The words of an n-gram of n + 1."""

@@ -231,6 +231,27 @@ def test_outputs_that_are_the_same_in_many_replicas_take_less_memory(tmp_path: P
     assert sizes.scored("u", ["a"]) == pytest.approx(6e-6 + 5 * 2e-6)
 
 
+@pytest.mark.parametrize(
+    ("stage", "segments", "different", "took"),
+    [
+        ("score", 300_000, 0.394, 1648),
+        ("score", 100_000, 1.0, 1041),
+        ("report", 300_000, 0.394, 2757),
+        ("report", 100_000, 1.0, 2757),
+    ],
+)
+def test_jobs_on_many_segments_take_no_more_than_is_asked_for_nor_less_than_half(
+    monkeypatch: pytest.MonkeyPatch, stage: str, segments: int, different: float, took: int
+):
+    """By peaks in MB of jobs on 20 runs of two systems, with 12 words a segment."""
+    many = {name: {"backend": "corruption", "errors": 0.3, "replicas": {"seeds": 20}} for name in "ab"}
+    corpus = {"kind": "synthetic", "tests": {"t": segments}}
+    experiment = Experiment(resolve({"experiment": "x", "corpus": corpus, "systems": many}))
+    monkeypatch.setattr(Sizes, "_different", lambda self, system, testset: different)
+    names = {"testset": "t", "metric": "bleu", "system": "a"} if stage == "score" else {}
+    assert took <= experiment.stage(stage, **names).memory_mb(Sizes(experiment)) <= 2 * took
+
+
 def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPatch):
     stages = [Cost("train", 2, None, 9000, "train/b"), Cost("test", 1, None, 8000, "test/t/bleu")]
     monkeypatch.setattr("replitune.experiment.plan.memory", lambda: 8000 << 20)

@@ -57,7 +57,7 @@ def costs(experiment: Experiment, results: Path) -> list[Cost]:
 
 
 def check_disk(stages: Sequence[Cost], folder: Path) -> Iterator[str]:
-    """Stages whose jobs need more room than is free where the results go, unless they are made already."""
+    """Jobs that need more room than is free where the results go. They may have been done: a warning."""
     free = free_mb(folder)
     for cost in stages:
         if cost.disk_mb > free:

@@ -60,14 +60,17 @@ class Sizes:
         return outputs + references * self.segments(testset) / 1e6
 
     def tested(self, testset: str, systems: Iterable[str], most: int = 10) -> float:
-        """The same of the largest systems that are in memory together when pairs are tested."""
+        """Millions of outputs of the largest systems that are in memory together when pairs are tested."""
         replicas = self.experiment.replicas
         return self.cells(testset, sorted(systems, key=lambda name: -len(replicas(name)))[:most])
 
     def _different(self, system: str, testset: str) -> float:
         """At most this share of its outputs are different; of given files by how they begin."""
-        if self.experiment.backends[system].uses_our_tuners:
+        backend = self.experiment.backends[system]
+        if backend.uses_our_tuners:
             return DIFFERENT
+        if not getattr(backend, "gives_texts", False):
+            return 1.0
         files = [*self.experiment.outputs.get(system, {}).get(testset, {}).values()][:10]
         if not all(path.is_file() for path in files):
             return 1.0

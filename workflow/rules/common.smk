@@ -156,6 +156,13 @@ def amounts(stage, runtime, gpu=None, **names):
     )
 
 
+def disk_of(stage):
+    """Room on the disk that a job needs while it runs."""
+    return lambda wildcards: EXPERIMENT.stage(stage, **dict(wildcards.items())).disk_mb(
+        SIZES
+    )
+
+
 def threads_of_system(wildcards):
     return EXPERIMENT.resources(wildcards.system).get("threads", 1)
 

@@ -4,8 +4,8 @@
 
 All mistakes are reported at once. With --data its files are checked, too: whether they exist, are
 text, and have the right number of lines. The jobs that would run are listed with their cost,
-judging by earlier runs, and with the memory that they take, judging by the sizes of the texts. This
-machine must have that memory, unless the profile (--profile, as of `run`) sends jobs elsewhere.
+judging by earlier runs, and with the memory and disk that they take, judging by the sizes of the
+texts. This machine must have that memory, unless the profile (--profile, as of `run`) sends jobs elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings, options.results)
-    from replitune.experiment.plan import cautions, check_data, check_memory, check_storage, costs
+    from replitune.experiment.plan import (
+        cautions,
+        check_data,
+        check_disk,
+        check_memory,
+        check_storage,
+        costs,
+    )
     from replitune.workflow.places import executor, profile_of, stores_elsewhere
 
     errors = experiment.missing(experiment.systems)
@@ -50,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
             errors += check_memory(stages)
     if errors:
         raise ExperimentError(errors)
-    for caution in cautions(experiment):
+    for caution in [*cautions(experiment), *check_disk(stages, experiment.folder)]:
         print(f"warning: {caution}", file=sys.stderr)
     replicas = {name: str(len(experiment.replicas(name))) for name in experiment.systems}
     if experiment.looks is not None:
@@ -68,10 +75,11 @@ def run(options: argparse.Namespace) -> None:
         sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
         print(f"  looks:     at {', '.join(map(str, sizes))}, by {plan.metric} on {plan.testset}")
     if options.data:
-        print("\n  stage         jobs   CPU seconds   MB of a job")
+        print("\n  stage         jobs   CPU seconds   MB of a job   on the disk")
         for cost in stages:
             seconds = "?" if cost.seconds is None else f"{cost.seconds:,.0f}"
-            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}   {cost.memory_mb:>11,}")
+            disk = f"   {cost.disk_mb:>11,}" if cost.disk_mb else ""
+            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}   {cost.memory_mb:>11,}{disk}")
         known = [cost.seconds for cost in stages if cost.seconds is not None]
         total = f"{sum(known):>11,.0f}" if known else "          ?"
         print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")

@@ -224,7 +224,7 @@ def experiment(tmp_path: Path, **system: Any) -> Path:
         ({"decode": "x", "tune": "x", "weights": {"A": 1}, "nbest": "x"}, "tuned twice"),
         ({"decode": "x", "programs": ["no-such-decoder"]}, "no-such-decoder"),
         ({"train": "x"}, "`decode` is missing"),
-        ({"decode": "x", "replicas": {"mert": 2}}, "replicas of other kinds"),
+        ({"decode": "x", "replicas": {"mert": 2}}, "runs of other kinds"),
     ],
 )
 def test_mistakes_in_an_experiment(
@@ -238,10 +238,10 @@ def test_mistakes_in_an_experiment(
 
 def test_a_system_takes_the_replicas_that_it_can_make(tmp_path: Path, replitune: Callable[..., Ran]):
     ran = replitune("check", experiment(tmp_path, decode="x"))
-    assert "s (3 replicas)" in ran.out
+    assert "s (3 runs)" in ran.out
     tuned = {"decode": "x", "nbest": "x", "weights": {"A": 1}}
     ran = replitune("check", experiment(tmp_path, **tuned))
-    assert "s (2 replicas)" in ran.out
+    assert "s (2 runs)" in ran.out
 
 
 def test_a_wrong_number_of_lines_is_no_decode(tmp_path: Path, replitune: Callable[..., Ran]):

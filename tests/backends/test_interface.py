@@ -176,10 +176,10 @@ def test_a_job_makes_its_system_of_the_settings_of_its_stage():
         ("phrase", {"subset": "evn", "features": ["tm", "tm"]}, ["subset"]),
         ("phrase", {"features": ["tm", "tm"]}, ["distinct"]),
         ("marian", {"training": {"length": "20"}, "decoding": {"beam": 0}}, ["20e", "at least 1"]),
-        ("marian", {"options": {"seed": 1, "model": 2}}, ["replica is the seed", "names the files"]),
+        ("marian", {"options": {"seed": 1, "model": 2}}, ["run has its own seed", "names the files"]),
         ("moses", {"tuner": "mert"}, ["mert-moses"]),
         ("corruption", {"errors": 2, "spred": 0}, ["at most 1", "spread"]),
-        ("outputs", {"files": {"t": "x"}, "replicas": {"seeds": 1}}, ["files are its replicas"]),
+        ("outputs", {"files": {"t": "x"}, "replicas": {"seeds": 1}}, ["files are its runs"]),
         ("command", {"replicas": {"mertt": 1, "pro": 1000}}, ["`mert`", "at most 999"]),
     ],
 )
@@ -236,5 +236,5 @@ def test_one_general_number_of_replicas_serves_several_backends():
     assert [r.id for r in experiment.replicas("smt")] == ["mert-001", "mert-002"]
     assert [r.id for r in experiment.replicas("shell")] == ["seed-001", "seed-002", "seed-003"]
     assert [r.id for r in experiment.replicas("own")] == ["pro-001"]
-    with pytest.raises(ReplituneError, match="replicas of other kinds"):
+    with pytest.raises(ReplituneError, match="runs of other kinds"):
         resolve(settings({"smt": {"backend": "phrase"}}, replicas={"seeds": 3}))

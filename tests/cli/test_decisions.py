@@ -82,7 +82,7 @@ def test_a_test_of_these_outputs_decides_nothing_and_says_so(replitune: Callable
     assert pair["p"] <= 0.05
     (refused,) = pair["refused"]
     assert "looks at these outputs alone" in refused
-    assert refused.endswith("the test `crossed` speaks of new runs")
+    assert refused.endswith("use the test `crossed`, which speaks of new runs")
 
 
 def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):
@@ -213,7 +213,7 @@ def test_a_run_unlike_all_others_decides_nothing_unless_that_is_allowed(
         (["--fail-unless", "better"], "which system is to be judged?"),
         (["--pairs", "base:like", "--fail-unless", "same", "--margin", "-1"], "margin"),
         (["--pairs", "base:like", "--fail-unless", "equal"], "invalid choice"),
-        (["--junit", "x.xml"], "--junit writes a decision, and none is asked for"),
+        (["--junit", "x.xml"], "--junit writes a decision, but none is asked for"),
     ],
 )
 def test_mistakes_are_two(replitune: Callable[..., Ran], table: Path, words: list[str], message: str):

@@ -32,9 +32,9 @@ def test_compare_says_that_fewer_runs_would_have_done(tmp_path: Path, capsys: py
     scores = table(tmp_path / "s.csv", shift=5)
     assert main(["compare", "--scores", str(scores), "--looks", "3", "5"]) == 0
     said = capsys.readouterr()
-    assert "6 of 16 replicas would have been enough: 3 of 8 of A, 3 of 8 of B" in said.out
+    assert "6 of 16 runs would have been enough: 3 of 8 of A, 3 of 8 of B" in said.out
     assert "settled" in said.out
-    assert "before the first run was looked at" in said.err
+    assert "before the first look" in said.err
 
 
 def test_the_command_and_the_api_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -45,7 +45,7 @@ def test_the_command_and_the_api_say_the_same(tmp_path: Path, capsys: pytest.Cap
     said = capsys.readouterr().out
     used, most = record.runs
     assert most == 16
-    assert f"{used} of 16" in said or "all 16 replicas were needed" in said
+    assert f"{used} of 16" in said or "all 16 runs were needed" in said
     assert record.looks[0].systems["A"].replicas == ["run-001", "run-002", "run-003"]
 
 
@@ -87,7 +87,7 @@ def test_next_says_who_needs_how_many_runs_and_what_they_cost(
     assert "B: 2 more runs (it has 3), about 2.0 min of CPU" in said.out
     assert "A: 1 more run (it has 4)" in said.out, "they get more together"
     assert "in all 3 runs" in said.out
-    assert "note: p is at its level" in said.err
+    assert "note: p keeps its level" in said.err
 
 
 def test_next_wants_three_runs_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -107,7 +107,7 @@ def test_next_says_that_nothing_is_left_to_do(tmp_path: Path, capsys: pytest.Cap
 def test_one_metric_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     stats = stored(tmp_path, shift=5, runs=(3, 3))
     assert main(["next", str(stats), "--metric", "bleu"]) == 2
-    assert "one metric decides" in capsys.readouterr().err
+    assert "one metric has to decide" in capsys.readouterr().err
 
 
 def test_replicas_that_are_added_after_a_look_are_warned_of(tmp_path: Path):

@@ -50,7 +50,7 @@ def test_check_prints_what_an_experiment_would_do(replitune: Callable[..., Ran])
     ran = replitune("check", ROOT / "config" / "config.yaml", "--scale", "small")
     assert ran.code == 0
     assert "quickstart-small" in ran.out
-    assert "lexro (1 replicas)" in ran.out
+    assert "lexro (1 run)" in ran.out
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config" / "experiments").glob("*.yaml")), ids=str)

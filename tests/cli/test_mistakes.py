@@ -90,8 +90,8 @@ def test_copies_are_told_with_the_answer(replitune: Callable[..., Ran], texts: P
     given = ("--refs", texts / "ref", "--baseline", texts / "b.1", texts / "b.2")
     ran = replitune("compare", *given, "--system", f"n={texts / 'n.1'}", texts / "n-copy", *FAST)
     said = " ".join(ran.out.split())
-    assert "but the runs of n are the same, as copies of one are, so this is not decided" in said
-    assert "! All 2 runs of n are the same in every segment." in said
+    assert "but the runs of n are identical, like copies of one, so this is not decided" in said
+    assert "! All 2 runs of n are identical in every segment." in said
     alone = replitune(
         *("compare", *given, "--system", f"n={texts / 'n.1'}", texts / "n-copy", *FAST),
         *("--scope", "segments", "--fail-unless", "better"),

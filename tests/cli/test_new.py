@@ -102,7 +102,7 @@ def test_nothing_is_overwritten(replitune: Run):
     [
         ((), "--from is missing"),
         (("--from", "multi30k", "--refs", "r"), "makes its own"),
-        (("--refs", "r"), "too little to compare"),
+        (("--refs", "r"), "too little is given to compare"),
         (("--refs", "r", "--system", "a=x", "--system", "b=y"), "r: no such file"),
     ],
 )

@@ -36,7 +36,7 @@ def test_clusters_are_printed_and_in_the_json(replitune: Callable[..., Ran], sto
     out = store.with_suffix(".json")
     ran = replitune("test", store, "--methods", "crossed", "riezler", "--samples", 400, "--json", out)
     assert ran.code == 0, ran.err
-    assert "clusters (each system beats all behind a >)" in ran.out
+    assert "clusters (each system beats all after a >)" in ran.out
     said = json.loads(out.read_text())
     validate(said)
     for method in ("crossed", "riezler"):

@@ -82,14 +82,14 @@ def test_unchanged_replicas_are_taken_over_and_changed_ones_are_not(
     assert score(replitune, texts, *hyps(texts), "--out", out).code == 0
     before = (out / "bleu" / "a.parquet").read_bytes()
     again = score(replitune, texts, *hyps(texts), "--out", out)
-    assert "rows of 2 replicas taken over" in again.out
+    assert "rows of 2 runs taken over" in again.out
     assert (out / "bleu" / "a.parquet").read_bytes() == before
     (texts / "mert-002.txt").write_text("the cat\na dog\nit rains\n")
     changed = score(replitune, texts, *hyps(texts), "--out", out)
-    assert "rows of 1 replicas taken over" in changed.out
+    assert "rows of 1 runs taken over" in changed.out
     (texts / "ref.txt").write_text("the cat sat up\na dog ran away\nit rains a lot\n")
     other = score(replitune, texts, *hyps(texts), "--out", out)
-    assert "rows of 0 replicas taken over" in other.out
+    assert "rows of 0 runs taken over" in other.out
 
 
 def test_anybody_can_write_a_store_and_test_it(replitune: Callable[..., Ran], texts: Path):

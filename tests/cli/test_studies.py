@@ -34,7 +34,7 @@ def test_power_says_what_a_plan_would_detect(replitune: Callable[..., Ran], stor
     out = store.parent / "power.parquet"
     ran = replitune("power", store, "--plans", "3x80", "6x500", "--delta", 0.5, "--out", out)
     assert ran.code == 0, ran.err
-    assert "6 replicas and 500 segments would detect a difference of" in ran.out
+    assert "6 runs and 500 segments would detect a difference of" in ran.out
     rows = pd.read_parquet(out)
     assert set(rows["n_a"]) == {3, 6}
     assert rows["power"].between(0, 1).all()
@@ -87,8 +87,8 @@ def test_prices_come_from_the_manifest(replitune: Callable[..., Ran], store: Pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--plans", "3"], "REPLICASxSEGMENTS"),
-        (["--plans", "1x80"], "two replicas"),
+        (["--plans", "3"], "RUNSxSEGMENTS"),
+        (["--plans", "1x80"], "two runs"),
         (["--power", "1"], "less than 1"),
         (["--unit", "document"], "no documents"),
         (["--margin", "0"], "more than 0"),

@@ -84,7 +84,7 @@ def test_a_pattern_without_a_match_is_an_error(tmp_path: Path):
 
 def test_different_replicas_on_different_test_sets_are_an_error(tmp_path: Path):
     touch(tmp_path, "t.1", "t.2", "u.1")
-    with pytest.raises(ReplituneError, match="different replicas") as error:
+    with pytest.raises(ReplituneError, match="different runs") as error:
         _ = outputs_experiment(tmp_path, {"t": "t.*", "u": "u.*"}).outputs
     assert "1 files for u" in str(error.value)
 

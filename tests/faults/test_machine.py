@@ -140,7 +140,7 @@ def test_rows_are_not_taken_over_from_damaged_statistics(
     with inside(faults.folder):
         assert main(record["command"][1:]) == 0
     log = (faults.results / "logs/score/t/bleu/p.log").read_text()
-    assert "rows of 0 replicas taken over" in log
+    assert "rows of 0 runs taken over" in log
     faults.nothing_is_wrong()
 
 

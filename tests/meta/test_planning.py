@@ -163,10 +163,10 @@ def test_judgements_made_at_random_come_along(folder: Path, capsys: pytest.Captu
         (["--judge-next", "s.csv"], "it is not known how many segments"),
         (["--judge-next", "s.csv", "--budget", "81"], "no such number of segments"),
         (["--human", "none.tsv"], "none.tsv"),
-        ([], "--with is of judgements"),
+        ([], "--with needs judgements"),
         (["--human", "two.tsv"], "segment 1 has two probabilities"),
         (["--human", "bad.tsv"], "not a probability"),
-        (["--human", "run.tsv"], "no replica 'run-009'"),
+        (["--human", "run.tsv"], "no run 'run-009'"),
         (
             ["--judge-next", "s.csv", "--budget", "5", "--methods", "human"],
             "of people's judgements, and chrf is a metric",

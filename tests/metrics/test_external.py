@@ -66,7 +66,7 @@ def test_replicas_may_be_numbers_when_that_is_unambiguous(tmp_path):
     rows = [{**row, "replica": int(row["replica"][-1])} for row in ROWS]
     metric = External(str(write(tmp_path / "s.parquet", rows)))
     np.testing.assert_array_equal(metric.system_statistics("A", ["run-001", "run-002"], 3)[0], EXPECTED)
-    with pytest.raises(ReplituneError, match="no scores for replica mert-001"):
+    with pytest.raises(ReplituneError, match="no scores for run mert-001"):
         metric.system_statistics("A", ["mert-001", "mira-001"], 3)
 
 
@@ -107,7 +107,7 @@ def test_a_wrong_row_is_refused_with_its_place(tmp_path, name, change, said):
     ("system", "replicas", "n", "said"),
     [
         ("B", ["run-001"], 3, "no scores for system B"),
-        ("A", ["run-003"], 3, "no scores for replica run-003"),
+        ("A", ["run-003"], 3, "no scores for run run-003"),
         ("A", ["run-001"], 2, "segments 0 to 1"),
     ],
 )

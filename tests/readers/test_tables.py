@@ -399,7 +399,7 @@ def test_the_command_says_what_the_functions_do(replitune: Callable[..., Ran], t
     assert again["metrics"] == plain(report)["metrics"]
     power = replitune("power", tmp_path / "stats", "--delta", "0.01")
     assert power.code == 0, power.err
-    assert "3 replicas" in power.out
+    assert "3 runs" in power.out
     ranked = replitune(*given, "--rank", tmp_path / "rank")
     assert ranked.code == 2
     assert "no texts" in ranked.err

@@ -175,8 +175,8 @@ def test_ar_and_bootstrap_that_disagree_are_marked(finished: tuple[Path, str, di
     table = tables_tests.resampling(material(Result.read(folder / "tests/t1", "bleu")))
     marks_of = [[marks for _, marks in row] for row in table.cells]
     assert [row[4:6] for row in table.values[:3]] == [
-        ("one replica", "riezler"),
-        ("all replicas (Clark)", "clark"),
+        ("one run", "riezler"),
+        ("all runs (Clark)", "clark"),
         ("test set (Fu)", "fu-ar"),
     ]
     for number, row in enumerate(table.values):
@@ -215,7 +215,7 @@ def test_the_difference_that_is_enough_is_interpolated(finished: tuple[Path, str
         ({"a": ["seed-001", "seed-002", "seed-003"]}, "differences (one system)"),
         ({"a": ["seed-001"], "b": ["seed-001", "seed-002"]}, "One run of a"),
     ],
-    ids=["one system", "one replica"],
+    ids=["one system", "one run"],
 )
 def test_what_studies_need_is_said(replitune: Callable[..., Ran], tmp_path: Path, systems: dict, said: str):
     """One metric, no documents, no dev scores."""
@@ -233,7 +233,7 @@ def test_what_studies_need_is_said(replitune: Callable[..., Ran], tmp_path: Path
         ran = replitune(study, store)
         if len(systems) == 1:
             assert ran.code == 2, ran.out
-            assert "no pair of systems with 2 replicas each" in ran.err
+            assert "no pair of systems with 2 runs each" in ran.err
         else:
             assert ran.code == 2
             assert "1 of a" in ran.err

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from replitune.report.page import page
 from replitune.report.segment_browser import Segments, embedded, page_data
+from replitune.report.terminal import comparison_lines
 from replitune.results.summary import summarise_answers
 from replitune.significance.base import Note
 from report.result_models import RESULT, material, result_of
@@ -32,6 +34,16 @@ def test_a_note_of_several_pairs_is_told_once():
     cell = result_of(*tests, means={"a": 40.0, "b": 38.0, "c": 39.0})
     (said,) = material(cell).summary.trust
     assert said.text == "2 documents are few (a and b)"
+
+
+def test_code_in_a_note_is_code_on_the_page_and_plain_on_a_terminal():
+    note = Note("shared-seeds", "if r < 1, use `a & b`")
+    cell = result_of(replace(RESULT, notes=(note,)))
+    said = material(cell)
+    assert "<li>If r &lt; 1, use <code>a &amp; b</code>.</li>" in page(said, {}, {}, {})
+    lines = "\n".join(comparison_lines([cell], "pairs", said.summary))
+    assert "! If r < 1, use a & b." in lines
+    assert "`" not in lines
 
 
 @pytest.mark.parametrize("budget", [2_000, 10_000])

@@ -181,7 +181,7 @@ def test_the_probability_of_the_next_run_is_seen_from_who_is_ahead():
     new = tuple(1 - row.details[f"superior_new{end}"] for end in ("", "_high", "_low"))
     assert "{} ({} to {}) on a new one".format(*map(probability, new)) in text
     assert "The next run of s0" in text
-    assert "(90% intervals; any true difference being as likely beforehand)" in text
+    assert "(90% intervals; taking every true difference as equally likely)" in text
     (line,) = [
         line
         for line in comparison_lines([cell], "pairs", summarise_answers([cell]))
@@ -192,7 +192,7 @@ def test_the_probability_of_the_next_run_is_seen_from_who_is_ahead():
 
 def test_with_four_systems_the_next_run_names_what_it_assumes():
     text = " ".join(result(0.0, 0.0, 0.1, 0.1, rep=0.5).answers[0].more)
-    assert "true differences being as large as the scores of 4 systems show" in text
+    assert "taking true differences as large as the scores of 4 systems show" in text
 
 
 def test_paired_runs_are_called_so():
@@ -208,7 +208,7 @@ def test_doubt_adds_up_and_says_what_more_would_do():
     assert doubt.half / np.sqrt(2) - 1e-9 <= doubt.twice_text <= doubt.half
     assert any("twice the runs would give about" in text for text in answer.more)
     assert re.fullmatch(r"about \d more runs of each", one(result(0.0, 1.0, n=2, rep=0.3)).next)
-    assert answer.next == "decide what difference matters (a margin): this one is too small to be shown"
+    assert answer.next == "decide which difference matters (a margin): this one is too small to be shown"
 
 
 def test_a_suite_says_on_how_many_test_sets():

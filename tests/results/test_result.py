@@ -76,7 +76,7 @@ def test_notes_are_rows_and_their_texts_are_the_column_note(result: Result, tmp_
     assert said["a", "ci", "fu"] == "few-replicas"
     rows = pq.read_table(tmp_path / "counts.parquet").to_pylist()
     (row,) = [r for r in rows if (r["a"], r["b"], r["method"]) == ("a", "b", "fu-ar")]
-    assert row["note"] == "replicas paired by replica id; cannot reach 0.05: its smallest p is 0.25"
+    assert row["note"] == "runs paired by id; cannot reach 0.05: its smallest p is 0.25"
 
 
 def test_a_result_answers_what_a_table_asks(result: Result):

@@ -88,7 +88,7 @@ def test_one_sample_is_enough(test) -> None:
 def test_nan_and_infinity_are_refused(test, value) -> None:
     a, b = means(3, 8, seed=1), means(3, 8, seed=2)
     b[1, 5, 0] = value
-    with pytest.raises(ReplituneError, match=r"replica run-002, segment 5"):
+    with pytest.raises(ReplituneError, match=r"run run-002, segment 5"):
         test(compare(a, b), rng=rng(), samples=20)
 
 

@@ -246,6 +246,6 @@ def test_a_constant_difference_has_no_p() -> None:
 
 def test_few_replicas_carry_a_note() -> None:
     c = compare(counts(3, 30, seed=1), counts(3, 30, seed=2))
-    assert "3 replicas" in multi_bootstrap(c, rng=rng(), samples=100).note
+    assert "3 runs" in multi_bootstrap(c, rng=rng(), samples=100).note
     many = compare(counts(10, 30, seed=1), counts(10, 30, seed=2))
     assert multi_bootstrap(many, rng=rng(), samples=100).note is None

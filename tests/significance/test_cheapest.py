@@ -93,18 +93,18 @@ def test_the_answer_in_words():
     assert all(line.startswith(("or ", "on the 500 segments at hand")) for line in others)
     assert all(line.endswith(("dearer", "as dear", "suffices")) for line in others)
     (_, fewer, *_) = proposal_lines(cheapest(found, 0.3, Prices(1e9, 0.01)))
-    assert fewer == "with fewer replicas no number of segments suffices"
+    assert fewer == "with fewer runs no number of segments suffices"
 
 
 def test_nothing_suffices():
     found = made(run=2.0)
     (line,) = proposal_lines(cheapest(found, 0.01, Prices(1, 1)))
-    assert line.startswith("no plan detects 0.01 (power 0.8, alpha 0.05): not even 1,000 replicas")
+    assert line.startswith("no plan detects 0.01 (power 0.8, alpha 0.05): not even 1,000 runs")
 
 
 def test_when_the_segments_at_hand_are_too_few_for_any_number_of_runs():
     answer = proposal_lines(cheapest(made(), 0.1, Prices(600, 0.01)))
-    assert answer[-1] == "on the 500 segments at hand no number of replicas suffices"
+    assert answer[-1] == "on the 500 segments at hand no number of runs suffices"
 
 
 @pytest.mark.parametrize(("run", "segment"), [(-1, 1), (1, -1), (0, 0)])

@@ -279,14 +279,14 @@ def test_one_replica_gives_no_p():
     rng = np.random.default_rng(31)
     result = crossed(comparison(two_way(rng, 1, 50), two_way(rng, 4, 50)))
     assert (result.p, result.se, result.df, result.ci_low) == (None, None, None, None)
-    assert "one replica of A" in result.note
+    assert "one run of A" in result.note
 
 
 def test_two_replicas_carry_a_note():
     rng = np.random.default_rng(32)
     result = crossed(comparison(two_way(rng, 2, 50), two_way(rng, 4, 50)))
     assert result.p is not None
-    assert "two replicas" in result.note
+    assert "two runs" in result.note
 
 
 def test_two_replicas_in_a_group_carry_a_note():
@@ -294,7 +294,7 @@ def test_two_replicas_in_a_group_carry_a_note():
     groups = ["mert", "mert", "pro", "pro"]
     x, y = two_way(rng, 4, 50), two_way(rng, 4, 50)
     result = crossed(comparison(x, y, groups_a=groups, groups_b=groups))
-    assert "two replicas in a group" in result.note
+    assert "two runs in a group" in result.note
 
 
 def test_one_segment_gives_no_p():
@@ -348,7 +348,7 @@ def test_a_tuner_with_one_replica_pools_the_tuners():
     a, b = two_way(rng, 4, 50), two_way(rng, 4, 50)
     groups = ["mert", "mert", "mert", "pro"]
     result = crossed(comparison(a, b, groups_a=groups, groups_b=groups))
-    assert "all groups pooled" in result.note
+    assert "all groups are pooled" in result.note
     assert result.p == crossed(comparison(a, b)).p
 
 

@@ -264,7 +264,7 @@ def test_odd_input_is_settled(case, alternative, runs) -> None:
 def test_one_run_of_a_system_has_no_p_with_run_effects() -> None:
     a, b = small(16, 1, 3, N=20)
     found = lmem(comparison(a, b))
-    assert (found.p, found.note) == (None, "one replica of A: noise of runs unknown, no p")
+    assert (found.p, found.note) == (None, "one run of A: no p, as the noise of runs is unknown")
     assert lmem(comparison(a, b), runs=False).p is not None
 
 

@@ -93,7 +93,7 @@ def test_one_replica_gives_what_it_can() -> None:
     assert "needs two" in found.notes["s_test"][0].text
     assert found.s_dev is None
     assert found.ci["fu"] is None
-    assert "one replica" in found.notes["ci_fu"][0].text
+    assert "one run" in found.notes["ci_fu"][0].text
     assert found.s_sel > 0
     assert found.ci["riezler"] is not None
 

@@ -376,11 +376,11 @@ def test_the_sentence_says_what_the_row_says():
     text = sentence(few, "BLEU")
     span = f"90%: {few.detectable_low:.2g} to {few.detectable_high:.2g}"
     expected = f"{few.detectable:.2g} BLEU ({span}; power 0.8, alpha 0.05)"
-    assert text.startswith(f"3 replicas and 500 segments would detect a difference of {expected}")
-    assert text.endswith("no number of segments suffices for 0.5 with 3 replicas")
-    assert sentence(replace(few, needed_low=900)).endswith("with 3 replicas (90%: 900 might)")
+    assert text.startswith(f"3 runs and 500 segments would detect a difference of {expected}")
+    assert text.endswith("no number of segments suffices for 0.5 with 3 runs")
+    assert sentence(replace(few, needed_low=900)).endswith("with 3 runs (90%: 900 might)")
     many = replace(many, needed=700, needed_low=300, needed_high=None)
-    assert sentence(many).endswith("for 0.5, 30 replicas need 700 segments (90%: 300 to any number)")
+    assert sentence(many).endswith("for 0.5, 30 runs need 700 segments (90%: 300 to any number)")
     assert "any number of segments" in sentence(replace(few, segments=MANY_SEGMENTS))
     assert "would detect any difference (90%: 0 to" in sentence(
         replace(few, detectable=0.0, detectable_low=0.0)
@@ -411,14 +411,14 @@ def test_plans_of_documents_say_how_many():
 
 def test_what_cannot_be_planned_is_an_error():
     rng = np.random.default_rng(8)
-    with pytest.raises(ReplituneError, match="two replicas"):
+    with pytest.raises(ReplituneError, match="two runs"):
         pilot(comparison(two_way(rng, 1, 30), two_way(rng, 3, 30)))
     with pytest.raises(ReplituneError, match="too few documents"):
         pilot(
             comparison(two_way(rng, 3, 30), two_way(rng, 3, 30), documents=np.repeat(np.arange(3), 10)),
             unit="document",
         )
-    with pytest.raises(ReplituneError, match="two replicas"):
+    with pytest.raises(ReplituneError, match="two runs"):
         Plan(5, 5, 100, tuners=3)
     with pytest.raises(ReplituneError, match="two segments"):
         Plan(5, 5, 1)

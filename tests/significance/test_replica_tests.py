@@ -50,7 +50,7 @@ def test_fu_ar_pairs_by_id_and_says_so() -> None:
     b = system("B", np.array([[[v, 1.0]] for v in Y5[::-1]]), ids=("m5", "m4", "m3", "m2", "m1"))
     by_id = fu_ar(Comparison(MeanMetric(), a, b, np.zeros(1, np.int32)), rng=rng())
     assert by_id.p == fu_ar(of_scores(X5, Y5), rng=rng()).p
-    assert "replica id" in by_id.note
+    assert "paired by id" in by_id.note
     other = system("B", b.statistics, ids=("n1", "n2", "n3", "n4", "n5"))
     stored = fu_ar(Comparison(MeanMetric(), a, other, np.zeros(1, np.int32)), rng=rng())
     assert stored.p == fu_ar(of_scores(X5, Y5[::-1]), rng=rng()).p
@@ -138,7 +138,7 @@ def test_fu_bootstrap_agrees_with_enumeration() -> None:
     delta = np.mean(y) - np.mean(x)
     found = fu_bootstrap(of_scores(x, y), rng=rng(), samples=20_000)
     assert close(found.p, (abs(every - every.mean()) >= abs(delta) - 1e-9).mean(), 20_000)
-    assert "3 replicas" in found.note
+    assert "3 runs" in found.note
     low, high = np.percentile(every, [2.5, 97.5])
     assert found.ci_low == pytest.approx(low, abs=0.02)
     assert found.ci_high == pytest.approx(high, abs=0.02)
@@ -147,7 +147,7 @@ def test_fu_bootstrap_agrees_with_enumeration() -> None:
 def test_one_replica_has_no_replica_variance() -> None:
     found = fu_bootstrap(of_scores(X5[:1], Y5), rng=rng())
     assert found.p is None
-    assert "one replica" in found.note
+    assert "one run" in found.note
     assert fu_ar(of_scores(X5[:1], Y5[:1]), rng=rng()).p == 1
     assert replica_permutation(of_scores(X5[:1], Y5[:1]), rng=rng()).p == 1
 

@@ -94,7 +94,7 @@ def test_threshold_has_an_interval_around_it():
     found = threshold(delta, p, method="t", n=5, rng=rng)
     assert found.low < found.crossing < found.high
     assert found.crossing == pytest.approx(0.25 * stats.norm.isf(0.025), abs=0.1)
-    assert "this test set and 5 replicas only" in found.note
+    assert "this test set and 5 runs only" in found.note
 
 
 def test_threshold_that_is_never_crossed_is_none():

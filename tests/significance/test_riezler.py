@@ -59,7 +59,7 @@ def test_takes_the_median_replica_or_a_named_one() -> None:
     assert (named.replica_a, named.replica_b) == ("run-002", "run-004")
     alone = compare(a[[1]], b[[3]])
     assert named.p == riezler(alone, rng=rng(), samples=200).p
-    with pytest.raises(ReplituneError, match="no replica 'run-009'"):
+    with pytest.raises(ReplituneError, match="no run 'run-009'"):
         riezler(c, rng=rng(), replica="run-009")
 
 

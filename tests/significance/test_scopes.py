@@ -163,7 +163,7 @@ def test_what_ignoring_documents_costs_is_said():
     V_seg = np.var(effect, ddof=1) / 160
     V_doc = np.var(effect.reshape(8, 20).mean(axis=1), ddof=1) / 8
     level = 2 * stats.norm.sf(1.96 * math.sqrt(V_seg / V_doc))
-    assert f"0.05 would be {level:.2g}" in said
+    assert f"a level of 0.05 would really be {level:.2g}" in said
 
 
 def test_effective_documents_are_kishs():
@@ -235,7 +235,7 @@ def test_a_run_far_from_its_group_is_named():
     assert said.about == "A"
     assert "run-005" in said.text
     without = crossed(comparison(np.delete(a, 4, 0), b)).p
-    assert said.text.endswith(f"; without this run p by itself is {without:.2g}")
+    assert said.text.endswith(f"; without this run, p of this pair alone is {without:.2g}")
     x = a.mean(axis=1)
     others = np.delete(x, 4)
     t = (x[4] - others.mean()) / (others.std(ddof=1) * math.sqrt(1 + 1 / 6))
@@ -403,7 +403,7 @@ def test_a_suite_wants_the_same_runs_on_every_test_set():
     b = systems["b"]
     fewer = replace(b, replicas=b.replicas[:3], groups=b.groups[:3], statistics=b.statistics[:3])
     broken = replace(testsets[1], metrics={"m": (metric, {"a": systems["a"], "b": fewer})})
-    with pytest.raises(ReplituneError, match="different replicas on the test sets") as error:
+    with pytest.raises(ReplituneError, match="different runs on the test sets") as error:
         run_suite([testsets[0], broken], (0.5, 0.5))
     assert "run-004" in error.value.found
 

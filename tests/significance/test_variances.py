@@ -292,10 +292,10 @@ def test_the_sentence_names_the_bottleneck():
     common = rng.normal(0, 1, 30)
     steady = comparison(*(two_way(rng, 20, 30, 0.01, common + rng.normal(0, 1, 30), 0.1) for _ in "ab"))
     said = bottleneck(tuple(table(steady).values()))
-    assert said.endswith("% of the uncertainty is the test set: more runs cannot help")
+    assert said.endswith("% of the uncertainty comes from the test set: more runs cannot help")
     noisy = comparison(two_way(rng, 10, 300, 0.01, 0.0, 0.1), two_way(rng, 10, 300, 2, 0.0, 0.1))
     said = bottleneck(tuple(table(noisy).values()))
-    assert said == ">99% of the uncertainty is the runs of B: more segments cannot help"
+    assert said == ">99% of the uncertainty comes from the runs of B: more segments cannot help"
     both = comparison(two_way(rng, 10, 50, 0.4), two_way(rng, 10, 50, 0.4))
     assert bottleneck(tuple(table(both).values())).endswith("more of both would help")
     assert bottleneck(tuple(table(comparison(np.ones((3, 9)), np.ones((3, 9)))).values())) is None
@@ -348,7 +348,7 @@ def test_a_share_that_few_runs_hardly_know_is_told_with_its_interval():
     assert of_set.share_high - of_set.share_low > 0.5
     limits = [f"{100 * x:.0f}%" for x in (of_set.share_low, of_set.share_high)]
     said = bottleneck(tuple(rows.values()))
-    assert f"(it may be {limits[0]} to {limits[1]}, so few runs say no more)" in said
+    assert f"(so few runs leave open {limits[0]} to {limits[1]})" in said
 
 
 def test_few_runs_are_not_sure_that_runs_do_not_matter():
@@ -365,4 +365,4 @@ def test_few_runs_are_not_sure_that_runs_do_not_matter():
         )
 
     assert bottleneck(rows(0.1)).endswith("more runs cannot help")
-    assert bottleneck(rows(0.5)).endswith("more runs would not help, as far as so few say")
+    assert bottleneck(rows(0.5)).endswith("more runs would hardly help, as far as these tell")

@@ -62,8 +62,8 @@ def test_blank_lines_at_the_end_of_any_replica():
     cut = [*TEXT[:-2], "", " "]
     other = [line + " x" for line in TEXT]
     (said, *more) = diagnose("sys", outputs_of([TEXT, cut, other]), [TEXT], words=0)
-    assert said.startswith("sys: blank lines at the end of replica 2")
-    assert more == ["sys: up to 1 of 60 outputs are empty in replica 2"]
+    assert said.startswith("sys: blank lines at the end of run 2")
+    assert more == ["sys: up to 1 of 60 outputs are empty in run 2"]
     assert diagnose("sys", outputs_of([cut]), [cut], words=0) == []
 
 
@@ -71,7 +71,7 @@ def test_many_empty_outputs():
     holes = [line if i % 10 else "" for i, line in enumerate(TEXT)]
     more = [*holes[:-1], "x"]
     (said,) = diagnose("sys", outputs_of([TEXT, holes, more]), [TEXT], words=0)
-    assert said == "sys: up to 6 of 60 outputs are empty in 2 replicas (2, 3)"
+    assert said == "sys: up to 6 of 60 outputs are empty in 2 runs (2, 3)"
     assert diagnose("sys", outputs_of([holes]), [holes], words=0) == []
 
 
@@ -105,15 +105,15 @@ def test_identical_replicas_of_a_system_are_named():
     other = [line + " x" for line in TEXT]
     replicas = [TEXT, other, TEXT]
     assert diagnose("sys", outputs_of(replicas), [TEXT], words=0) == [
-        "sys: the outputs of 2 replicas (1, 3) are identical: is one file given twice?"
+        "sys: the outputs of 2 runs (1, 3) are identical: is one file given twice?"
     ]
 
 
 def test_identical_outputs_of_two_systems_are_named():
     hashes = {"A": ["x", "y", "y"], "B": ["z", "x"], "C": ["w"], "references": ["w"]}
     assert find_copies(hashes) == [
-        "A and B have identical outputs (replica 1 = 2): is one file given twice?",
-        "C and references have identical outputs (replica 1 = 1): is one file given twice?",
+        "A and B have identical outputs (run 1 = 2): is one file given twice?",
+        "C and references have identical outputs (run 1 = 1): is one file given twice?",
     ]
     many = [str(i) for i in range(7)]
     (said,) = find_copies({"A": many, "B": many})
@@ -130,5 +130,5 @@ def test_the_byte_copies_in_the_multeval_example_are_found():
     for file in files:
         hashes.setdefault(file.name.split(".")[4], []).append(sha256_lines(read_lines(file)))
     assert find_copies(hashes) == [
-        "baseline and sys2 have identical outputs (replica 1 = 1, 2 = 2, 3 = 3): is one file given twice?"
+        "baseline and sys2 have identical outputs (run 1 = 1, 2 = 2, 3 = 3): is one file given twice?"
     ]

@@ -180,7 +180,7 @@ def test_bytes_that_are_not_text_are_refused_with_their_line(tmp_path, content, 
 
 
 def test_lines_given_in_memory_are_counted_too():
-    with pytest.raises(ReplituneError, match="replica 1 has another number of lines"):
+    with pytest.raises(ReplituneError, match="run 1 has another number of lines"):
         Outputs(1).add(["a", "b"])
 
 

@@ -170,7 +170,7 @@ def test_a_failed_replica_stops_its_own_system_and_says_why(
     assert "shell has no seed-002 on t" in page
     assert "diverged" in page
     log = (results / "logs" / "score" / "t" / "bleu" / "shell.log").read_text()
-    assert "1 of 3 replicas are missing: seed-002" in log
+    assert "1 of 3 runs are missing: seed-002" in log
     assert snakemake.planned() == {}
 
     # an archive knows which replicas are missing, and is run again like any other

@@ -254,7 +254,7 @@ def test_a_terminal_has_one_line_that_changes(run: Run, monkeypatch: pytest.Monk
         "",
         "planning, 0:00",
         "corpus       2 jobs             0:08 CPU\n",
-        "decode 0 of 4 replicas, 2 of 12 jobs, 0:08 CPU, about 0:02 left"[:59],
+        "decode 0 of 4 runs, 2 of 12 jobs, 0:08 CPU, about 0:02 left"[:59],
         "",
     ]
 

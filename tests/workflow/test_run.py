@@ -80,7 +80,7 @@ def test_a_run_says_how_far_it_is_and_ends_with_the_report(tmp_path: Path):
     ran = run(tmp_path, TINY, program=COLD)
     assert ran.code == 0, ran.err
     assert "decode a seed-001 is done in " in ran.out
-    assert re.search(r"\d of 4 replicas|\d+ of 20 jobs", ran.out)
+    assert re.search(r"\d of 4 runs|\d+ of 20 jobs", ran.out)
     assert "both: b scored " in ran.out
     assert "report: results/tiny/report.html (" in ran.out.splitlines()[-1]
     assert "jobid" not in ran.out
@@ -112,7 +112,7 @@ def test_a_lock_that_is_not_ours_is_one_message(tmp_path: Path):
     locks.mkdir(parents=True)
     (locks / "0.output.lock").write_text("results/tiny/report.html\n")
     ran = run(tmp_path, TINY)
-    assert (ran.code, "to do:    wait for it; or, when" in ran.err) == (2, True)
+    assert (ran.code, "to do:    wait for it; if there is none" in ran.err) == (2, True)
     assert run(tmp_path, TINY, "--", "--unlock").code == 0
     assert not list(locks.glob("*"))
 

@@ -149,7 +149,7 @@ def test_what_has_not_changed_is_taken_over_and_nothing_else(finished: Snakemake
         assert kept in log(name), name
     for name in ("score/t1/bleu/b", "score/t3/bleu/a", "test/t1/bleu", "test/t3/bleu", "test/both/bleu"):
         assert kept not in log(name), name
-    assert "rows of 2 replicas taken over" in log("score/t1/bleu/b")
+    assert "rows of 2 runs taken over" in log("score/t1/bleu/b")
     after = same_bytes(results)
     differ = {name for name in before if before[name] != after.get(name)}
     assert not {name for name in differ if name.startswith("decodes/")}

@@ -66,12 +66,11 @@ class CommandSettings(SystemSettings):
     which are filled in quoted; docs/backends.md lists them, with examples."""
 
     train: Annotated[
-        Text | None,
-        about("Makes the folder {output}, which all replicas share, from {source} and {target}."),
+        Text | None, about("Makes the folder {output}, which all runs share, from {source} and {target}.")
     ] = None
     tune: Annotated[
         Text | None,
-        about("Makes one replica, the folder {output}, with {seed}: a training, or a tuner of its own."),
+        about("Makes one run, the folder {output}, with {seed}: a training, or a tuner of its own."),
     ] = None
     decode: Annotated[
         Text | None,
@@ -169,7 +168,7 @@ class Command(Backend):
                 (*where, "weights"),
                 f"system {self.system} would be tuned twice",
                 found="both `tune` and `weights`",
-                expected="`tune`, a command that makes a replica; or `nbest` and `weights`, for "
+                expected="`tune`, a command that makes a run; or `nbest` and `weights`, for "
                 "replitune's tuners",
             )
         elif self.settings.has("weights") and not self.settings.has("nbest"):

@@ -139,7 +139,7 @@ class CorruptionSettings(SystemSettings):
 
     errors: Annotated[float, about("Expected share of wrong words.", ge=0, le=1)] = 0.2
     spread: Annotated[
-        float, about("Standard deviation over replicas of the share of wrong words.", ge=0, le=1)
+        float, about("Standard deviation over runs of the share of wrong words.", ge=0, le=1)
     ] = 0.01
 
 

@@ -80,7 +80,7 @@ class MosesSettings(SystemSettings):
         Literal["replitune", "mert-moses"],
         about(
             "Who tunes: replitune's tuners, or mert-moses.pl (for `mira` with --batch-mira, for "
-            "`pro` with --pairwise-ranked), each replica with its own seed."
+            "`pro` with --pairwise-ranked), each run with its own seed."
         ),
     ] = "replitune"
     mert_moses: Annotated[

@@ -1,4 +1,4 @@
-"""`backend: outputs`: translations that are on disk, a file for each replica."""
+"""`backend: outputs`: translations that are on disk, a file for each run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Groups = Annotated[dict[Name, Files], about(min_length=1)]
 
 
 class OutputSettings(SystemSettings):
-    """Translations that are already on disk; each file is one replica."""
+    """Translations that are already on disk; each file is one run."""
 
     files: Annotated[
         dict[Name, Files | Groups],
         about(
-            "For each test set (and `dev`, if you have it) the files, one per replica: a pattern, "
+            "For each test set (and `dev`, if you have it) the files, one per run: a pattern, "
             "a list, or a mapping from tuner to these. `*` and `?` look on the disk, `{1..20}` and "
             "`{a,b}` do not; files are numbered in natural order. Of WMT XML or SGM with several "
             "systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or number "
@@ -54,7 +54,7 @@ class OutputSettings(SystemSettings):
         for key in ("replicas", "resources"):
             if getattr(self, key) not in (None, Resources()):
                 raise ReplituneError(
-                    f"a system of outputs has no `{key}`", expected="its files are its replicas"
+                    f"a system of outputs has no `{key}`", expected="its files are its runs"
                 )
 
 
@@ -104,7 +104,7 @@ class OutputFiles(Given):
         return {replica: file for replica, (file, _) in self._named(testset, corpora).items()}
 
     def _named(self, testset: str, corpora: Path) -> dict[Replica, tuple[Path, str | None]]:
-        """The file of each replica, and which of its outputs."""
+        """The file of each run, and which of its outputs."""
         what = f"system {self.system}, test set {testset}"
         paths = output_files(what, self.settings.files[testset], corpora)
         return {replica: split_path(path) for replica, path in paths.items()}

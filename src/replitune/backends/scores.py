@@ -90,7 +90,7 @@ class ScoreFiles(Given):
         replicas = replica_ids(self.settings.replicas)
         if len(paths) > len(replicas):
             raise ReplituneError(
-                f"more files than replicas: {what}",
+                f"more files than runs: {what}",
                 found=f"{len(paths)} files",
                 expected=f"at most {len(replicas)}",
             )

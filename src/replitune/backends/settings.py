@@ -10,7 +10,7 @@ from replitune.running.resources import Resources
 from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of, shown
 from replitune.tuners import TUNERS
 
-Number = Annotated[int, about("Number of replicas.", ge=1, le=MOST_REPLICAS)]
+Number = Annotated[int, about("Number of runs.", ge=1, le=MOST_REPLICAS)]
 
 Text = Annotated[str, about(min_length=1)]
 
@@ -43,12 +43,12 @@ class Counts(Kind):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return f"numbers of replicas by {', '.join(self.keys)}: `seeds: 5`"
+        return f"numbers of runs by {', '.join(self.keys)}: `seeds: 5`"
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping) or not value:
             return reading.wrong(
-                path, "numbers of replicas are not allowed", found=shown(value), expected=self.words
+                path, "numbers of runs are not allowed", found=shown(value), expected=self.words
             )
         numbers, good = {}, True
         keys = [*self.keys, *self.beside]
@@ -97,7 +97,7 @@ class SystemSettings(Settings):
         ),
     ] = ""
     replicas: Annotated[
-        ReplicaCounts | None, about("Number of replicas; those of the experiment when it is not given.")
+        ReplicaCounts | None, about("Number of runs; those of the experiment when it is not given.")
     ] = None
     resources: Annotated[
         Resources,

@@ -1,11 +1,11 @@
-"""Results as one file to publish, with an experiment that makes them again.
+"""Pack results into one file to publish, which can be run again.
 
   replitune archive results/quickstart --out quickstart.tar.gz
 
-packs settings, manifest, prepared test sets, weights, translations, statistics, tests, tables,
-figures and the page. The archive's experiment.yaml scores, tests and reports its own
-translations, to the same bytes; its README.md says how. Every file is compared with the manifest
-first. The same results give the same archive, byte by byte.
+This packs settings, manifest, prepared test sets, weights, translations, statistics, tests, tables,
+figures and the page, after comparing every file with the manifest. The experiment.yaml in the
+archive scores, tests and reports its translations again, to the same bytes; its README.md says
+how. The same results give the same archive, byte by byte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replitune.errors import ReplituneError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RESULTS", help="results/<experiment>")
     parser.add_argument(
-        "--corpora", default=".", metavar="DIR", help="where relative names of inputs start"
+        "--corpora", default=".", metavar="DIR", help="folder in which relative names of inputs start"
     )
     parser.add_argument("--out", required=True, metavar="FILE.tar.gz", help="the archive")
 

@@ -2,9 +2,9 @@
 
   replitune calibrate stats --methods crossed clark fu-ar --sizes 3 5
 
-Three studies, wherever the pools of runs are large enough: a system against itself (A/A); two
-systems whose outputs are swapped by a coin for each segment (the next test set); and simulation
-from the variance components of each pair.
+There are three studies, where there are enough runs: a system against itself (A/A); two systems
+whose outputs are swapped by the toss of a coin for each segment (the next test set); and a
+simulation from the variance components of each pair.
 """
 
 from __future__ import annotations

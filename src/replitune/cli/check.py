@@ -1,11 +1,12 @@
-"""Validate an experiment file and print what it would do.
+"""Find what is wrong with an experiment file, and say what it would do.
 
   replitune check config/config.yaml --data
 
-All mistakes are reported at once. With --data its files are checked, too: whether they exist, are
-text, and have the right number of lines. The jobs that would run are listed with their cost,
-judging by earlier runs, and with the memory and disk that they take, judging by the sizes of the
-texts. This machine must have that memory, unless the profile (--profile, as of `run`) sends jobs elsewhere.
+All mistakes are reported at once. With --data the texts are checked, too: that they exist, are
+text, and have the right numbers of lines. The jobs that would run are listed with their cost,
+judged by earlier runs, and with the memory and disk that they take, judged by the sizes of the
+texts. This machine must have that memory, unless the profile (--profile, as for `run`) sends jobs
+elsewhere.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", metavar="EXPERIMENT.yaml", help="the experiment file")
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
-    parser.add_argument("--data", action="store_true", help="check its files, too, and list what would run")
-    parser.add_argument("--profile", metavar="P", help="as of `run`: where the jobs are to run")
+    parser.add_argument("--data", action="store_true", help="check the texts, too, and list what would run")
+    parser.add_argument("--profile", metavar="P", help="as for `run`: where the jobs are to run")
     parser.add_argument(
         "--results",
         default="results",
@@ -66,7 +67,8 @@ def run(options: argparse.Namespace) -> None:
             if str(first) != replicas[name]:
                 replicas[name] = f"{first} to {replicas[name]}"
     print(f"{options.experiment}: experiment {experiment.name} is fine")
-    print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")
+    runs = (f"{name} ({n} run{'' if n == '1' else 's'})" for name, n in replicas.items())
+    print(f"  systems:   {', '.join(runs)}")
     print(f"  test sets: {', '.join(experiment.testsets)}")
     print(f"  metrics:   {', '.join(entry.word for entry in settings.metrics)}")
     print(f"  tests:     {', '.join(entry.word for entry in settings.tests.methods)}")
@@ -84,6 +86,6 @@ def run(options: argparse.Namespace) -> None:
         total = f"{sum(known):>11,.0f}" if known else "          ?"
         print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")
         if experiment.looks is not None:
-            print("  the most that is possible: looks may ask for less")
+            print("  this is the most that is possible: looks may ask for less")
         if len(known) < len(stages):
-            print("  ?: no earlier run in the results tells what these jobs cost")
+            print("  ?: nothing in the results says what these jobs cost")

@@ -1,12 +1,12 @@
-"""List, or remove, the files of a results folder that are no longer in the experiment.
+"""List or remove the files of a results folder that no longer belong to the experiment.
 
   replitune clean results/quickstart
   replitune clean results/quickstart --remove
 
-A metric, system, test set or run that was taken out of an experiment leaves its files behind (they
-are in no report, manifest or archive), and a killed process leaves half-written copies. Both are
-listed, and removed with --remove. The last run says what belongs to the experiment. Only
-what replitune has written, and nobody has changed since, is touched; no symbolic link is followed.
+When you take a metric, system, test set or run out of an experiment, its files stay behind, though
+no report, manifest or archive has them. A killed process leaves half-made copies. Both are
+listed, and removed with --remove. The last run decides what belongs to the experiment. Only files
+that replitune has written, and nobody has changed since, are touched; no symbolic link is followed.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
   replitune compare --refs ref.txt --baseline base.*.txt --system new=new.*.txt --metrics bleu ter
 
-prints for each metric the mean score, the spread over test sets (s_sel) and over runs (s_test),
-the difference from the baseline, and p. With one run of a system only tests of this test set are
-possible, and the table says so. Without texts, from numbers that something else computed:
+This prints for each metric the mean score, the spread over test sets (s_sel) and over runs
+(s_test), the difference from the baseline, and p. With one run of a system nothing can be said
+about other runs, and the answer says so. Without texts, from numbers that something else computed:
 
   replitune compare --scores scores.csv --baseline base
 
-A table has a row for each (system, run, segment) and a column with the score, perhaps others with
-the metric, the document, the test set: docs/compare.md.
+A table has a row for each (system, run, segment) and a column with the score. Other columns may
+have the metric, the document or the test set (docs/compare.md).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--human",
         metavar="FILE",
-        help="judgements of people, whose ranking stands beside the metrics' (docs/meta.md)",
+        help="people's judgements; their ranking stands beside the metrics' (docs/meta.md)",
     )
     parser.add_argument(
         "--with",
@@ -154,7 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="with --scores: leave out segments that some run has no score for",
+        help="with --scores: leave out segments for which some run has no score",
     )
     parser.add_argument(
         "--pairs",
@@ -234,13 +234,13 @@ def run(options: argparse.Namespace) -> int:
     if options.judge_next and not options.controls:
         raise ReplituneError("no metrics to choose segments by", fix="name them with --with")
     if options.controls and not options.human and not options.judge_next:
-        raise ReplituneError("--with is of judgements", fix="give them (--human FILE)")
+        raise ReplituneError("--with needs judgements", fix="give them (--human FILE)")
     for option in ("html", "figures"):
         if getattr(options, option):
             needs("plots", f"--{option}")
     if options.junit and options.fail_unless is None:
         raise ReplituneError(
-            "--junit writes a decision, and none is asked for",
+            "--junit writes a decision, but none is asked for",
             fix="say what must hold: --fail-unless better, not-worse or same",
         )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
@@ -249,7 +249,7 @@ def run(options: argparse.Namespace) -> int:
         (name, *_) = report.comparison.undirected
         raise ReplituneError(
             f"is more or less of {name} better?",
-            found="a name that does not say, and --fail-unless",
+            found="a name that does not tell, and --fail-unless",
             fix=f"say --higher-is-better {name}, or --lower-is-better {name}",
         )
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
@@ -339,7 +339,7 @@ def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         if given:
             raise ReplituneError(
                 f"{option} and --scores together",
-                fix="a table of scores needs no texts; to have its scores beside metrics of texts: "
+                fix="a table of scores needs no texts; to compare its scores beside metrics of texts: "
                 f"--metrics bleu external:file={options.scores[0]}",
             )
     if options.baseline and len(options.baseline) > 1:

@@ -1,8 +1,8 @@
-"""Translations of one replica of a system, one line per segment, to the file --out.
+"""Translate a test set with one run of a system, one line per segment.
 
   replitune decode --model model --weights weights.json --source test.de --out test.en
 
-decodes with a phrase-based system; another one: --backend NAME --settings JSON.
+This decodes with a phrase-based system. For another one: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--weights",
         metavar="PATH",
-        help="what makes the replica: weights.json, moses.ini lines, or the folder of its training",
+        help="what makes the run: weights.json, moses.ini lines, or the folder of its training",
     )
     parser.add_argument("--features", nargs="+", metavar="GROUP", help="feature groups in use")
     parser.add_argument(
@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="KEY=VALUE",
         help="search settings: stack, pop_limit, beam, distortion_limit, options",
     )
-    parser.add_argument("--nbest", type=int, metavar="N", help="n best distinct translations")
+    parser.add_argument("--nbest", type=int, metavar="N", help="write the n best distinct translations")
     parser.add_argument("--nbest-out", metavar="FILE", help="where to write them, in Moses' format")
     parser.add_argument("--name", default="testset", metavar="NAME", help="name of the test set")
     add_seed(parser)

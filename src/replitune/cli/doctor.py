@@ -1,9 +1,9 @@
-"""What is installed, and what is missing for which kind of experiment.
+"""Say what is installed, and what is missing for each kind of work.
 
   replitune doctor
 
-prints versions, extras, programs, the machine, whether results can be written here, and for each
-kind of work whether it can be done or what to install first.
+This prints versions, extras, programs, the machine and whether results can be written here; and for
+each kind of work, whether it can be done or what to install first.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
   replitune job STAGE --settings JSON
 
-The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of the files that
-it reads and writes. The other commands are for people, and call the same functions.
+The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of the files that it
+reads and writes. The other commands, which call the same functions, are for people.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stage", metavar="STAGE", choices=stages, help=", ".join(stages))
     parser.add_argument("--settings", required=True, metavar="JSON", help="settings of this job, as JSON")
     parser.add_argument(
-        "--allow-failures",
-        action="store_true",
-        help="when a single replica cannot be made, go on without it",
+        "--allow-failures", action="store_true", help="if a single run cannot be made, go on without it"
     )
     parser.add_argument("--record", metavar="FILE", help="write how this job ran, as JSON")
     parser.add_argument(

@@ -29,25 +29,25 @@ from replitune.running.light import start_lightly
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",
-    "score": "segment statistics of outputs, as Parquet",
-    "test": "significance tests on segment statistics",
-    "power": "what n replicas and N segments would detect",
-    "next": "which systems need how many more runs, by the rule of adaptive replication",
-    "replication": "what fewer replicas could have shown, drawn from those you have",
-    "calibrate": "how often each test rejects where there is no difference",
-    "meta": "correlation of metrics with people, and which metric correlates better",
-    "new": "a folder with a new experiment that runs",
+    "score": "compute and keep segment statistics of outputs, as Parquet",
+    "test": "test differences between systems on segment statistics",
+    "power": "what difference n runs and N segments would detect",
+    "next": "how many more runs each system needs, by the rule of adaptive replication",
+    "replication": "what fewer runs could have shown, by draws from those you have",
+    "calibrate": "how often each test finds a difference where there is none",
+    "meta": "how well metrics agree with people, and which agrees better",
+    "new": "write a folder with a new experiment, ready to run",
     "run": "run an experiment, from its texts to the report",
     "watch": "follow a run on the terminal or as a page",
-    "check": "validate an experiment file; with --data, its files, too",
+    "check": "find what is wrong with an experiment file; with --data, with its texts, too",
     "train": "train a phrase-based system on parallel text",
-    "tune": "weights of a system, or from n-best files of any decoder",
-    "decode": "translations of one system on one test set",
-    "verify": "whether results still are what the workflow made",
-    "archive": "results as one file to publish, with the experiment that makes them again",
-    "clean": "list, or remove, files that are no longer in the experiment",
-    "doctor": "what is installed, and what is missing for which kind of experiment",
-    "job": "one job of the workflow; Snakemake's rules call it",
+    "tune": "tune the weights of a system, or weights on n-best lists of any decoder",
+    "decode": "translate one test set with one system",
+    "verify": "check that results are still what the workflow made",
+    "archive": "pack results into one file to publish, which can be run again",
+    "clean": "list or remove files that no longer belong to the experiment",
+    "doctor": "say what is installed, and what is missing for each kind of work",
+    "job": "run one job of the workflow; Snakemake's rules call this",
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -91,7 +91,7 @@ def _fault(error: BaseException) -> tuple[int, str | ReplituneError | None]:
     if isinstance(error, ReplituneError):
         return 2, error
     if isinstance(error, MemoryError):
-        return 2, "the memory of this machine is too small for this input"
+        return 2, "this machine has too little memory for this input"
     if isinstance(error, KeyboardInterrupt):
         return 130, "interrupted"
     if isinstance(error, OSError):
@@ -250,7 +250,7 @@ def usage() -> str:
             "usage: replitune COMMAND ...",
             "",
             "Replicated tuning experiments for machine translation. `new` and `run` are for whole",
-            "experiments; most other commands are for files that you have.",
+            "experiments; most other commands work on files that you have.",
             "",
             *rows,
             "",

@@ -2,10 +2,10 @@
 
   replitune meta stats --human da.csv --testset newstest2021
 
-STORE is what `replitune score` wrote, for several systems and metrics. FILE has a header with
-system, segment and score (CSV, TSV, or WMT's own), or a system and a score on each line in the
-order of the segments. Correlations have bootstrap intervals; metrics are compared by Williams'
-test and PERM-BOTH; tests of pairs of systems by how often people find the same.
+STORE is what `replitune score` wrote for several systems and metrics. FILE has a header with system,
+segment and score (CSV, TSV or WMT's own format), or a system and a score on each line, in the order
+of the segments. Correlations have bootstrap intervals. Metrics are compared by Williams' test and
+PERM-BOTH, and tests of pairs of systems by how often people come to the same result.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A folder with a new experiment that runs.
+"""Write a folder with a new experiment, ready to run.
 
   replitune new DIR --from quickstart
   replitune new DIR --from own-outputs --refs ref.txt --system old=old.*.txt --system new=new.*.txt
 
-writes experiment.yaml with comments, the schema by which editors complete keys, a profile of
-Snakemake and a .gitignore. Then `replitune run` in that folder. On a terminal it asks for what the
-options leave open. If you name no outputs, own-outputs comes with made-up ones.
+The folder gets experiment.yaml with comments, the schema by which editors complete keys, a profile
+of Snakemake and a .gitignore; `replitune run` in it does the rest. On a terminal the command asks
+for what the options leave out. own-outputs comes with made-up outputs if you give none.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     template = options.template or (OWN if given else _asked_template())
     if given and template != OWN:
         raise ReplituneError(
-            f"--refs and --system are outputs, and {template} makes its own", fix=f"--from {OWN}"
+            f"--refs and --system give outputs, but {template} makes its own", fix=f"--from {OWN}"
         )
     outputs = None
     if template == OWN:
@@ -84,7 +84,7 @@ def _asked_template() -> str:
     names = list(TEMPLATES)
     if not _can_ask():
         raise ReplituneError("--from is missing", expected=", ".join(names))
-    print("What do you begin with?")
+    print("What do you want to begin with?")
     for number, name in enumerate(names, 1):
         print(f"  {number}  {name:<12} {TEMPLATES[name].about}")
     answer = input(f"Number or name [{names[0]}]: ").strip() or names[0]
@@ -108,7 +108,7 @@ def _outputs(folder: Path, references: list[str] | None, systems: list[tuple[str
         return write_example(folder)
     if not references or len(systems) < 2:
         raise ReplituneError(
-            "too little to compare",
+            "too little is given to compare",
             found=f"{len(references or ())} references, {len(systems)} systems",
             expected="--refs, and at least two --system",
         )

@@ -1,9 +1,9 @@
-"""What to do next with the runs you have: more runs of some systems, more segments, or nothing.
+"""Say what to do next: more runs, and of which systems, more segments, or nothing.
 
   replitune next results/X/stats --metric bleu --most 20 --manifest results/X
 
-It follows the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned
-before. An experiment with `until: settled` needs no such advice: `replitune run` goes on by itself.
+This follows the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned
+beforehand. With `until: settled`, `replitune run` does so by itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--most",
         type=int,
         metavar="N",
-        help="the most replicas of each kind that a system may have (default: the last look)",
+        help="the most runs of each kind that a system may have (default: the last look)",
     )
     add_settings(parser, LookSettings, *RULE)
     add_settings(parser, TestSettings, *TESTED)
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     most = settings.looks[-1] if options.most is None else options.most
     if most <= settings.looks[0]:
         raise ReplituneError(
-            "--most is the first look", found=str(most), expected=f"more than {settings.looks[0]}"
+            "--most is not above the first look", found=str(most), expected=f"more than {settings.looks[0]}"
         )
     stores, suite = given_stores(options)
     stores = stores_of_metric(stores, options.metric)
@@ -84,7 +84,7 @@ def stores_of_metric(stores: Sequence[SegmentStatistics], id: str | None) -> lis
     chosen = [store for store in stores if id in (None, store.metric.id)]
     if len({store.metric.id for store in chosen}) != 1:
         raise ReplituneError(
-            "one metric decides",
+            "one metric has to decide",
             found=f"--metric {id}" if id else ", ".join(known),
             expected=f"one of {', '.join(known)}",
             fix="choose one with --metric",

@@ -199,7 +199,7 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
         prefix, equals, number = word.partition("=")
         if not equals or not number.isdigit() or int(number) < 1:
             raise ReplituneError(
-                f"--replicas: {word!r} is not a number of replicas", expected="such as mert=20"
+                f"--replicas: {word!r} is not a number of runs", expected="such as mert=20"
             )
         counts[safe_name(prefix, "--replicas")] = int(number)
     return counts
@@ -208,10 +208,7 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
 def add_results(parser: argparse.ArgumentParser) -> None:
     """The folder of an experiment, as `results_folder` takes it."""
     parser.add_argument(
-        "folder",
-        nargs="?",
-        metavar="RESULTS",
-        help="results/<experiment> (default: what has run last below results)",
+        "folder", nargs="?", metavar="RESULTS", help="results/<experiment> (default: the last one that ran)"
     )
 
 

@@ -1,12 +1,11 @@
-"""What n runs and N segments would detect, from the variances of a finished comparison.
+"""Say what difference n runs and N segments would detect, from a finished comparison.
 
   replitune power stats --plans 3x1000 5x1000 10x3000 --delta 0.5
   replitune power stats --delta 0.5 --manifest results/X/manifest.json
 
-A plan is REPLICASxSEGMENTS. Without --plans: --replicas (3, 5, 10 and 20) on --segments (as many as
-there are, twice and four times as many, and any number). The 90% interval in brackets is what the
-few runs of this experiment leave open. With --delta and prices, from a manifest or as options, also
-the cheapest plan that finds this difference.
+A plan is RUNSxSEGMENTS. Without --plans, all of --replicas (3, 5, 10 and 20) are combined with all of
+--segments (those at hand, twice and four times as many, and any number). In brackets is the 90%
+interval that these few runs leave open. With --delta and prices, also the cheapest plan.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ PLANNING = ("margin", "cpu_per_run", "cpu_per_segment")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, seed=False, suite=True)
-    parser.add_argument("--plans", nargs="+", metavar="NxSEGMENTS", help="REPLICASxSEGMENTS of each plan")
+    parser.add_argument("--plans", nargs="+", metavar="NxSEGMENTS", help="RUNSxSEGMENTS of each plan")
     add_settings(parser, PowerSettings, *SETTINGS)
     add_settings(parser, TestSettings, "alpha", "paired_replicas")
     add_settings(parser, PlanningSettings, *PLANNING)
@@ -107,7 +106,7 @@ def _plans(words: Sequence[str] | None) -> list[Plan] | None:
         n, _, N = word.partition("x")
         if not (n.isdigit() and N.isdigit()):
             raise ReplituneError(
-                f"--plans: {word!r} is not a plan", expected="REPLICASxSEGMENTS, such as 5x1000"
+                f"--plans: {word!r} is not a plan", expected="RUNSxSEGMENTS, such as 5x1000"
             )
         chosen.append(Plan(int(n), int(n), int(N)))
     return chosen

@@ -1,10 +1,10 @@
-"""What a paper with fewer tuning runs could have reported, from a pool of runs.
+"""Say what a paper with fewer runs could have reported, by draws from those you have.
 
   replitune replication stats --sizes 1 3 5 10 --methods clark
 
-For each pair (Clark et al. 2011, Table 2 and Fig. 2): p of single runs that luck could have
-chosen, and, of small experiments drawn from the pool again and again, the p-values at the edges
-of the 95% interval and the observed differences.
+For each pair, after Clark et al. (2011, Table 2 and Fig. 2): p of single runs that luck could have
+chosen; and of many small experiments drawn from all runs, the range of 95% of the p-values and
+the observed differences.
 """
 
 from __future__ import annotations

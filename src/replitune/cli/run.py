@@ -4,9 +4,9 @@
   replitune run -- --dry-run
 
 On a terminal one line shows the progress; elsewhere, and with --plain, every step is a line. What
-Snakemake prints goes to results/<experiment>/logs/snakemake.log, or, when it runs no jobs (a dry
-run), to the terminal at the end. Ctrl-C ends everything; the same command continues from there.
-Options after `--` go to Snakemake.
+Snakemake prints goes to results/<experiment>/logs/snakemake.log; that of a dry run is shown at the
+end. Ctrl-C stops everything, and the same command goes on from there. What follows `--` goes to
+Snakemake.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cores", metavar="N", help="cores to use, or `all` (default: the profile's)")
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
-    parser.add_argument("--corpora", metavar="DIR", help="where the names of texts start")
+    parser.add_argument("--corpora", metavar="DIR", help="folder in which relative names of texts start")
     parser.add_argument(
         "--profile",
         metavar="P",
         help="workstation, slurm, or a folder with a profile of Snakemake (default: `profile` "
         "beside the experiment, or else workstation)",
     )
-    parser.add_argument("--plain", action="store_true", help="lines, also on a terminal")
+    parser.add_argument("--plain", action="store_true", help="a line for every step, on a terminal, too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -191,7 +191,7 @@ def _did_nothing(display: Display, code: int, events: Path, log: Path) -> int:
         raise ReplituneError(
             "Snakemake is at work in this folder, or was killed",
             file=Path.cwd(),
-            fix="wait for it; or, when there is none: replitune run -- --unlock",
+            fix="wait for it; if there is none: replitune run -- --unlock",
         )
     elif {"event": EXECUTES} in heard:
         print(f"replitune: {last_message(log)}", file=sys.stderr)

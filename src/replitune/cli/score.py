@@ -1,11 +1,11 @@
-"""Segment statistics of outputs, as Parquet.
+"""Compute the segment statistics from which scores and tests are made, as Parquet.
 
   replitune score --refs ref.txt --hyps A=a1.txt a2.txt --hyps B=b1.txt b2.txt \\
                   --metrics bleu ter --out stats
 
-writes stats/<metric>/<system>.parquet. With one metric, --out NAME.parquet writes one file. Instead
-of --hyps: --hyps-from LIST, a file of lines SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE; or
---hyps-from DIR --system NAME --replicas mert=20, the files DIR/mert-001.txt and so on.
+This writes stats/<metric>/<system>.parquet; with one metric, --out NAME.parquet writes one file.
+--hyps-from takes a file with lines SYSTEM<TAB>FILE or SYSTEM<TAB>RUN<TAB>FILE; or, with --system
+NAME --replicas mert=20, the folder of mert-001.txt to mert-020.txt.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--hyps-from", metavar="PATH", help="list file, or folder of one system")
     parser.add_argument("--system", metavar="NAME", help="the system of the folder --hyps-from")
-    parser.add_argument("--replicas", nargs="+", metavar="PREFIX=N", help="replicas in that folder")
-    parser.add_argument("--allow-missing", action="store_true", help="score without replicas that failed")
+    parser.add_argument("--replicas", nargs="+", metavar="PREFIX=N", help="runs in that folder")
+    parser.add_argument("--allow-missing", action="store_true", help="score without runs that failed")
     parser.add_argument(
         "--metrics",
         nargs="+",
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--testset",
         default="testset",
         metavar="NAME",
-        help="name of the test set; it names random streams (default %(default)s)",
+        help="name of the test set, on which random numbers depend (default %(default)s)",
     )
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
 
@@ -112,7 +112,7 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
                 file=path,
                 line=number,
                 found=repr(line),
-                expected="SYSTEM<TAB>FILE or SYSTEM<TAB>REPLICA<TAB>FILE",
+                expected="SYSTEM<TAB>FILE or SYSTEM<TAB>RUN<TAB>FILE",
             )
         name = safe_name(fields[0], f"{path}:{number}", SystemName)
         if len(fields) == 2:
@@ -122,7 +122,7 @@ def _listed(path: str) -> dict[str, dict[Replica, str]]:
             replica = Replica(safe_name(fields[1], f"{path}:{number}"))
             if replica in systems.setdefault(name, {}):
                 raise ReplituneError(
-                    f"replica {replica.id} of system {name} is listed twice", file=path, line=number
+                    f"run {replica.id} of system {name} is listed twice", file=path, line=number
                 )
             systems[name][replica] = fields[2]
     if not systems:

@@ -33,7 +33,7 @@ def add_store_options(
             "--suite",
             nargs="*",
             metavar="TESTSET[=WEIGHT]",
-            help="these test sets of the store together, or all of them",
+            help="take these test sets of the store together, or all of them",
         )
 
 

@@ -19,19 +19,19 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--settings", metavar="JSON", help="the system's settings, as in experiments")
     parser.add_argument(
-        "--system", default="system", metavar="NAME", help="name of the system; it names random streams"
+        "--system", default="system", metavar="NAME", help="name of the system; random numbers depend on it"
     )
 
 
 def add_replica_options(parser: argparse.ArgumentParser, otherwise: str | None = None) -> None:
     parser.add_argument(
-        "--replica", default=otherwise, metavar="ID", help="such as mert-003; names the random streams"
+        "--replica", default=otherwise, metavar="ID", help="such as mert-003; random numbers depend on it"
     )
-    parser.add_argument("--paired", action="store_true", help="replica k of all systems has one seed")
+    parser.add_argument("--paired", action="store_true", help="run k of every system has the same seed")
     parser.add_argument(
         "--allow-failure",
         action="store_true",
-        help="when only this replica cannot be made, write the reason in its place and exit with 0",
+        help="if this run cannot be made, write the reason in its place and exit with 0",
     )
 
 

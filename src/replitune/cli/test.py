@@ -1,10 +1,10 @@
-"""Significance tests on segment statistics: every pair by every test.
+"""Test the differences between systems: every pair by every test.
 
   replitune test stats --pairs all --methods crossed clark
 
-STORE is what `replitune score` wrote: a file, or a folder of any depth. With --out FOLDER the
-results of each metric are written there: the tests, the systems' spread, the overlaps of their
-intervals and the distributions, as Parquet. A table is printed.
+STORE is what `replitune score` wrote: a file, or a folder of any depth. A table is printed. With
+--out FOLDER the tests, the systems' spread, the overlaps of their intervals and the distributions
+are also written, as Parquet.
 """
 
 from __future__ import annotations

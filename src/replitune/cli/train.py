@@ -1,9 +1,9 @@
-"""Train a system on parallel text: one folder with everything that its runs share.
+"""Train a system on parallel text, into a folder that all its runs share.
 
   replitune train --source train.de --target train.en --out model --set lm_order=5
 
-trains a phrase-based system; `replitune train --settings-help` lists its settings. Another one:
---backend NAME --settings JSON.
+This trains a phrase-based system; `replitune train --settings-help` lists its settings. For another
+one: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations

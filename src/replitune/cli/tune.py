@@ -1,12 +1,12 @@
-"""Make one replica: tune the weights of a system on its dev set, or train it with its own seed;
-or tune weights on n-best files of any decoder.
+"""Make one run: tune a system on its dev set, train it with a seed of its own, or tune weights on
+n-best lists of any decoder.
 
   replitune tune --model model --testset dev.jsonl --algorithm mert --seed 7 --out weights.json
   replitune tune --nbest run1.gz run2.gz --refs dev.en --algorithm pro --out weights.ini
 
---nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one
-pool. Another system than the phrase-based one: --backend NAME --settings JSON; one that is trained
-once per replica takes --source-text and --target-text, and --out is a folder.
+--nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one pool.
+For another system than the phrase-based one: --backend NAME --settings JSON. One that is trained
+once per run takes --source-text and --target-text, and --out is a folder.
 """
 
 from __future__ import annotations

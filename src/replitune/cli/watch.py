@@ -1,12 +1,11 @@
-"""Follow a run: stages, replicas, tuning, time left, errors, the verdict so far.
+"""Follow a run: stages, tuning, time left, errors, and the verdict so far.
 
   replitune watch results/quickstart
   replitune watch results/quickstart --serve
 
-draws it on the terminal until Ctrl-C, or, with --serve, as a page for browsers of this machine
-(through a tunnel: ssh -L 8642:localhost:8642 HOST). It reads what is below the results, so it works
-beside `replitune run` and `snakemake`, on any machine that has the folder, and while a cluster
-computes. It writes nothing. The verdict is marked as not final until the tests are done.
+This draws on the terminal until Ctrl-C or, with --serve, as a page for browsers on this machine
+(elsewhere: ssh -L 8642:localhost:8642 HOST). It only reads, so it works beside a run, on any machine
+that has the folder. The verdict is marked as not final until the tests are done.
 """
 
 from __future__ import annotations

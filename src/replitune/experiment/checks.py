@@ -179,7 +179,7 @@ def systems_fit(
         if known and (not counts or set(counts) - set(known)):
             complain(
                 ("systems", name, "replicas") if own else ("replicas",),
-                f"system {name} has backend {backend.name}, which makes replicas of other kinds",
+                f"system {name} has backend {backend.name}, which makes runs of other kinds",
                 found=", ".join(
                     f"{key}: {n}" for key, n in (own or replicas).items() if isinstance(n, int)
                 ),
@@ -211,16 +211,16 @@ def shares_are_equal(
                 path,
                 f"systems {a} and {b} have different shares of each tuner",
                 found=counts,
-                expected="the same proportions, since replicas are exchanged within their tuner",
-                fix=f"give both the same replicas, or set `strata: none` for {', '.join(strict)}",
+                expected="the same proportions, since runs are exchanged within their tuner",
+                fix=f"give both the same runs, or set `strata: none` for {', '.join(strict)}",
             )
         elif paired and made[a] != made[b]:
             complain(
                 path,
-                f"replicas of {a} and {b} do not pair by id",
+                f"runs of {a} and {b} do not pair by id",
                 found=counts,
-                expected="the same replicas in both systems",
-                fix="leave paired_replicas off, or give both systems the same replicas",
+                expected="the same runs in both systems",
+                fix="leave paired_replicas off, or give both systems the same runs",
             )
 
 
@@ -253,7 +253,7 @@ def replicas_are_there(
                 if wanted not in (None, "median", "every", *ids):
                     complain(
                         ("tests", key, number, option),
-                        f"no system has a replica {wanted!r}",
+                        f"no system has a run {wanted!r}",
                         expected="median, or one of " + ", ".join(sorted(ids)),
                         fix=did_you_mean(wanted, sorted(ids)),
                     )
@@ -307,7 +307,7 @@ def _schedule_fits(
     for place, counts in unlike.items():
         complain(
             place,
-            "every look adds the same number of replicas of each kind",
+            "every look adds the same number of runs of each kind",
             found=counts_text(counts),
             expected="the same number of each",
         )
@@ -315,20 +315,20 @@ def _schedule_fits(
     if not most:
         complain(
             ("replicas", "until"),
-            "no system makes replicas, so there is nothing to decide",
-            fix="replitune compare --looks looks at outputs that are there",
+            "no system makes runs, so there is nothing to decide",
+            fix="for outputs that are there: replitune compare --looks",
         )
     elif max(most.values()) <= schedule[0]:
         complain(
             ("replicas",),
-            f"the first look, at {schedule[0]}, already has all replicas",
+            f"the first look, at {schedule[0]}, already has all runs",
             found=f"at most {max(most.values())}",
             fix="allow more, or leave `until` out",
         )
     elif "looks" in replicas and schedule[-1] > max(most.values()):
         complain(
             path,
-            f"a look at {schedule[-1]}, but no system may have so many replicas",
+            f"a look at {schedule[-1]}, but no system may have so many runs",
             found=f"at most {max(most.values())}",
             fix="allow more, or leave that look out",
         )

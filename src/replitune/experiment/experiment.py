@@ -179,10 +179,10 @@ class Experiment:
             for testset, files in others:
                 if list(files) != list(first[1]):
                     raise ReplituneError(
-                        f"system {system} has different replicas on different test sets",
+                        f"system {system} has different runs on different test sets",
                         found=f"{len(files)} files for {testset}",
                         expected=f"{len(first[1])}, as for {first[0]}",
-                        fix="give the output of every replica on every test set",
+                        fix="give the output of every run on every test set",
                     )
         return given
 

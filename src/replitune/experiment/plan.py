@@ -204,7 +204,7 @@ def cautions(experiment: Experiment) -> list[str]:
     if isinstance(corpus, FilesCorpus) and corpus.dev is not None:
         dev = set(corpus.dev.reference_files)
         texts += [
-            f"dev is also test set {name}: its scores are of the text that systems are tuned on"
+            f"dev is also test set {name}: systems are tuned on the text that scores them"
             for name, given in corpus.tests.items()
             if dev & set(given.files)
         ]
@@ -246,6 +246,6 @@ def peeking(experiment: Experiment) -> list[str]:
     if not grown:
         return []
     return [
-        f"replicas are added after the tests of fewer could be seen: {', '.join(grown)}. Unless "
+        f"runs were added after tests of fewer could be seen: {', '.join(grown)}. Unless "
         "that was planned, p is no longer at its level; `until: settled` plans it"
     ]

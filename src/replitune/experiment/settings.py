@@ -72,14 +72,14 @@ class Studies(Settings):
     power: Annotated[
         Any,
         Asked(PowerSettings),
-        about("What n replicas and N segments would detect. Needs two systems with 3 replicas."),
+        about("What n runs and N segments would detect. Needs two systems with 3 runs."),
     ] = PowerSettings()
     replication: Annotated[
         Any,
         Asked(ReplicationSettings),
         about(
             "What a paper with fewer tuning runs could have reported (Clark et al. 2011, Table 2 "
-            "and Fig. 2). Needs two systems with 3 replicas."
+            "and Fig. 2). Needs two systems with 3 runs."
         ),
     ] = None
     calibrate: Annotated[
@@ -102,18 +102,18 @@ class ExperimentSettings(Settings, kw_only=True):
         about(
             "How many times each system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`). "
             "Each system takes what its backend can make, so that both may stand here. May be set "
-            "per system. Not used by the `outputs` backend, whose files are its replicas. With "
-            "`design: samples`, replicas are outputs drawn for each segment independently, and not "
-            "runs. With `until: settled`, the numbers are the most that there may be, and the "
-            "experiment decides how many it needs."
+            "per system. Not used by the `outputs` backend, whose files are its runs. With "
+            "`design: samples`, they are outputs drawn for each segment independently. With `until: "
+            "settled`, the numbers are the most that there may be, and the experiment decides how "
+            "many it needs."
         ),
     ] = msgspec.field(default_factory=lambda: {"seeds": 5})
     allow_missing_replicas: Annotated[
         bool,
         about(
-            "Go on without replicas that cannot be made: a training that diverges, a decode with "
+            "Go on without runs that cannot be made: a training that diverges, a decode with "
             "too few lines, a program that fails. The report names them with the reason. Otherwise "
-            "such a replica stops the scores of its system."
+            "such a run stops the scores of its system."
         ),
     ] = False
     tuning: Annotated[Any, TUNING, about("How systems are tuned on dev.")] = Tuning()
@@ -127,7 +127,7 @@ class ExperimentSettings(Settings, kw_only=True):
     tests: Annotated[TestSettings, about("The significance tests.")] = TestSettings()
     studies: Annotated[
         Studies,
-        about("What replicas say beyond the tests of pairs; results are under studies/ and in the report."),
+        about("What runs say beyond the tests of pairs. Results are under studies/ and in the report."),
     ] = Studies()
     scales: Annotated[
         dict[Name, dict[str, Any]],

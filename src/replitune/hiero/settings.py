@@ -69,7 +69,7 @@ class HieroSearchSettings(Settings):
 
 
 class HieroSystemSettings(EmbeddedSettings):
-    """The embedded hierarchical system, trained on the corpus and tuned once per replica."""
+    """The embedded hierarchical system, trained on the corpus and tuned once per run."""
 
     features: Annotated[
         tuple[Group, ...] | None,

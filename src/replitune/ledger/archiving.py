@@ -168,9 +168,7 @@ def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
         of_prefix.append(f"{place}/{replica.id}.txt")
         if replica.index != len(of_prefix):
             raise ReplituneError(
-                "the numbers of the replicas have a gap",
-                found=replica.id,
-                expected=f"number {len(of_prefix)}",
+                "the numbers of the runs have a gap", found=replica.id, expected=f"number {len(of_prefix)}"
             )
     return groups
 

@@ -132,7 +132,7 @@ def _controlled(
         for row in own if runs_known else ():
             if row.replica not in replicas:
                 raise ReplituneError(
-                    f"system {name} has no replica {row.replica!r}",
+                    f"system {name} has no run {row.replica!r}",
                     file=given.path,
                     line=row.line,
                     found=row.replica,

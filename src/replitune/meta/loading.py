@@ -95,8 +95,8 @@ def load(
         metrics = [metric.with_replicas(replicas) for metric in metrics]
     elif any(item.n > 1 for item in metrics[0].statistics):
         notes.append(
-            "the judgements do not say which replica was judged (a column `replica`): a system's "
-            "score is the mean over its replicas"
+            "the judgements do not say which run was judged (a column `replica`): a system's "
+            "score is the mean over its runs"
         )
     data = MetaData(metrics, humans, first.documents, tuple(notes))
     return data if segments == "all" else _judged_segments(data, judgements[0])
@@ -144,7 +144,7 @@ def _check_replicas(metric: Scores, replicas: dict[str, list[str]], given: Human
         for replica in replicas[item.name]:
             if replica not in item.replicas:
                 raise ReplituneError(
-                    f"system {item.name} has no replica {replica!r} under {metric.name}",
+                    f"system {item.name} has no run {replica!r} under {metric.name}",
                     file=given.path,
                     found=replica,
                     expected=", ".join(item.replicas),

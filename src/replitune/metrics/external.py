@@ -102,7 +102,7 @@ class External(MeanMetric):
             last = int(cells[0].max())
             if last >= n_segments:
                 raise ReplituneError(
-                    f"system {system}, replica {replica}: more segments than the test set has",
+                    f"system {system}, run {replica}: more segments than the test set has",
                     file=content.path,
                     found=f"segment {last}",
                     expected=f"segments 0 to {n_segments - 1}",
@@ -136,8 +136,8 @@ def _replica_cells(
             if key.isdecimal() and int(key) == number:
                 return scores
     raise ReplituneError(
-        f"no scores for replica {replica} of system {system}",
+        f"no scores for run {replica} of system {system}",
         file=path,
-        found=f"replicas {', '.join(sorted(by_replica)) or '(none)'}",
+        found=f"runs {', '.join(sorted(by_replica)) or '(none)'}",
         expected=", ".join(replicas),
     )

@@ -49,7 +49,7 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
     again = order[1:][cell[order][1:] == cell[order][:-1]]
     if len(again):
         row = int(again.min())
-        named = f"system {system.names[system.codes[row]]}, replica "
+        named = f"system {system.names[system.codes[row]]}, run "
         named += f"{replica.names[replica.codes[row]]}, segment {numbers[row]}"
         raise ReplituneError(
             f"{named} occurs twice", file=path, line=rows.line([row])[0], expected="one score each"

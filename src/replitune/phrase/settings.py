@@ -157,7 +157,7 @@ class EmbeddedSettings(SystemSettings):
 
 
 class PhraseSystemSettings(EmbeddedSettings):
-    """The embedded phrase-based system, trained on the corpus and tuned once per replica."""
+    """The embedded phrase-based system, trained on the corpus and tuned once per run."""
 
     features: Annotated[
         tuple[Group, ...] | None,

@@ -74,7 +74,7 @@ def columns_of_arrays(
         array = np.asarray(scores)
         if array.ndim not in (2, 3):
             raise ReplituneError(
-                "not an array of systems x replicas x segments",
+                "not an array of systems x runs x segments",
                 found=f"shape {array.shape}",
                 expected="three axes, or two without segments",
             )
@@ -92,7 +92,7 @@ def columns_of_arrays(
         raise ReplituneError(
             "systems have different segments",
             found=", ".join(f"{name}: {shape}" for name, shape in shapes.items()),
-            expected="(replicas, segments) of each, the same segments",
+            expected="(runs, segments) of each, the same segments",
         )
     for name, array in named.items():
         if array.dtype.kind not in "fiub":

@@ -1,4 +1,4 @@
-"""Pictures of looks: intervals look by look, and how many replicas were made."""
+"""Pictures of looks: intervals look by look, and how many runs were made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOKS = {SETTLED: 0, FUTILE: 1, OPEN: 2, NO_P: 5}
 
 def looks(material: Material) -> Figures:
     """The difference of every pair with the rule's interval, look by look from the top, of an
-    experiment that decides itself how many replicas it needs."""
+    experiment that decides itself how many runs it needs."""
     record = material.looks
     cell = None if record is None else decider(material, record)
     if record is None or cell is None:
@@ -63,7 +63,7 @@ def looks(material: Material) -> Figures:
 
 
 def runs(material: Material) -> Figures:
-    """How many replicas of each system were made, look by look, and how many there might have
+    """How many runs of each system were made, look by look, and how many there might have
     been."""
     record = material.looks
     cell = None if record is None else decider(material, record)
@@ -104,7 +104,7 @@ def runs(material: Material) -> Figures:
 
     return {
         f"{cell.testset}.{cell.metric}": Figure(
-            f"Replicas of each system that the looks at {cell.testset} by {cell.name} asked for, "
+            f"Runs of each system that the looks at {cell.testset} by {cell.name} asked for, "
             f"batch by batch, and the most that there might have been: {used} of {most}, "
             f"{100 * (1 - used / most):.0f}% saved.",
             draw,

@@ -1,4 +1,4 @@
-"""Figures of scores over replicas: Clark et al. (2011), Fig. 1; Fu et al. (2016), Fig. 4."""
+"""Figures of scores over runs: Clark et al. (2011), Fig. 1; Fu et al. (2016), Fig. 4."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y:
 
 @of_each_cell
 def replicas(material: Material, cell: Result) -> Figure | None:
-    """Clark et al. (2011), Fig. 1: score of each replica; the line is the mean of the system.
+    """Clark et al. (2011), Fig. 1: score of each run; the line is the mean of the system.
     Where systems overlap, one run of each can show either order. No test; it speaks of these
     runs."""
     scores = {name: _scores(cell, name) for name in cell.ranked[:MOST]}
@@ -78,7 +78,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     caption = (
-        f"{cell.name} on {cell.testset} of each replica ({counts}); the line is the system's "
+        f"{cell.name} on {cell.testset} of each run ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
         f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.{_others(cell)}"
     )
@@ -88,8 +88,8 @@ def replicas(material: Material, cell: Result) -> Figure | None:
 @of_each_cell
 def intervals(material: Material, cell: Result) -> Figure | None:
     """Intervals of each system's score by method (Fu et al. 2016, Table 7). Riezler draws segments
-    of the median replica, Clark segments of all replicas: both speak of new segments. Test-set
-    draws replica scores and speaks of new runs."""
+    of the median run, Clark segments of all runs: both speak of new segments. Test-set
+    draws run scores and speaks of new runs."""
     systems = cell.ranked[::-1]
     methods = interval_methods(cell)
     if not any(limits for system in cell.systems.values() for limits in system.ci.values()):
@@ -117,8 +117,8 @@ def intervals(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
         f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
-        "median replica and Clark segments of all replicas: both speak of new segments. Test-set "
-        "draws replica scores and speaks of new runs on this test set.",
+        "median run and Clark segments of all runs: both speak of new segments. Test-set "
+        "draws run scores and speaks of new runs on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.3 * len(systems)),
     )
@@ -126,7 +126,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 
 @of_each_cell
 def fits(material: Material, cell: Result) -> Figure | None:
-    """Normal distribution fitted to the scores of each system's replicas (Fu et al. 2016, Fig. 4).
+    """Normal distribution fitted to the scores of each system's runs (Fu et al. 2016, Fig. 4).
     No test; it speaks of new runs on this test set."""
     scores = {s: v for s in cell.ranked[:MOST] if np.ptp(v := _scores(cell, s)) > 0}
     if not scores:
@@ -156,7 +156,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
     note = _others(cell)
     note += f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
     caption = (
-        f"Normal distribution fitted to the {cell.name} scores of each system's replicas on "
+        f"Normal distribution fitted to the {cell.name} scores of each system's runs on "
         f"{cell.testset} (mean, standard deviation), and the scores "
         f"({count(sum(map(len, scores.values())), 'run')} in all; Fu et al. 2016, Fig. 4). No test; it "
         f"speaks of new runs on this test set.{note}"

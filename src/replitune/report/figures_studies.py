@@ -32,7 +32,7 @@ def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> 
 
 @of_each_cell
 def power(material: Material, cell: Result) -> Figure | None:
-    """Power of the ``crossed`` test against the true difference, by number of replicas, for the
+    """Power of the ``crossed`` test against the true difference, by number of runs, for the
     pair whose p is nearest to .05."""
     rows = _about_one_pair(cell, material.power)
     if not rows:
@@ -73,7 +73,7 @@ def power(material: Material, cell: Result) -> Figure | None:
 
     return Figure(
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
-        f"between {first.a} and {first.b} with n replicas of each and the {own.segments:,} "
+        f"between {first.a} and {first.b} with n runs of each and the {own.segments:,} "
         f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
         f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of "
@@ -84,7 +84,7 @@ def power(material: Material, cell: Result) -> Figure | None:
 
 @of_each_cell
 def detectable(material: Material, cell: Result) -> Figure | None:
-    """Smallest difference that would be detected, against the number of replicas, by number of
+    """Smallest difference that would be detected, against the number of runs, by number of
     segments, for the pair whose p is nearest to .05."""
     rows = _about_one_pair(cell, material.power)
     if not rows:
@@ -122,13 +122,13 @@ def detectable(material: Material, cell: Result) -> Figure | None:
             axes.axhline(abs(result.delta), color="black", linewidth=0.8)
         axes.set_ylim(bottom=0)
         axes.set_xticks(sorted({row.n_a for row in plans}))
-        axes.set_xlabel("replicas of each system")
+        axes.set_xlabel("runs of each system")
         axes.set_ylabel(f"detectable {cell.name}")
         add_legend(axes)
 
     return Figure(
         f"Smallest true difference in {cell.name} between {first.a} and {first.b} that the crossed "
-        f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of replicas "
+        f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of runs "
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
         f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
@@ -140,7 +140,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
 @of_each_cell
 def replication(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 2: relative frequency of the observed difference by number of
-    replicas, drawn from the pools of the pair whose p is nearest to .05. No test."""
+    runs, drawn from the pools of the pair whose p is nearest to .05. No test."""
     rows = [row for row in _about_one_pair(cell, material.replication) if row.deltas]
     if not rows:
         return None
@@ -164,7 +164,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
 
     return Figure(
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
-        f"and {first.b} that {first.repeats} experiments observe with n replicas of each, drawn "
+        f"and {first.b} that {first.repeats} experiments observe with n runs of each, drawn "
         f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
         "black line is the difference of the pools. No test; it speaks of new runs on this "
         "test set.",
@@ -174,7 +174,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
 
 @of_each_cell
 def calibration(material: Material, cell: Result) -> Figure | None:
-    """Share of rejections where there is no difference, by test and number of replicas; the line
+    """Share of rejections where there is no difference, by test and number of runs; the line
     is the level."""
     rows = [row for other, study in material.calibrate if other is cell for row in study]
     if not rows:
@@ -207,7 +207,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
             panel.set_xticks(range(len(sizes)), map(str, sizes))
             panel.set_xlim(-0.5, len(sizes) - 0.5)
             panel.set_ylim(bottom=0)
-            panel.set_xlabel("replicas of each side")
+            panel.set_xlabel("runs of each side")
             panel.set_title(f"{null[0]}: {null[1]}", loc="left")
         np.ravel(panels)[0].set_ylabel(f"share of p ≤ {alpha:g}")
         add_legend(np.ravel(panels)[-1])
@@ -218,7 +218,7 @@ def calibration(material: Material, cell: Result) -> Figure | None:
         f"How often each test finds a difference at {alpha:g} (line) where there is none, by "
         f"{cell.name} on {cell.testset}: up to {trials} trials for each of "
         f"{count(len(pools), 'pool')}, together, with Wilson intervals (Monte-Carlo error only). "
-        "`Next test set` is the null of a test that generalises to new segments, the others are "
+        "'Next test set' is the null of a test that generalises to new segments, the others are "
         "nulls of this test set.",
         draw,
         size=(COLUMN if len(nulls) == 1 else PAGE, 2.3),

@@ -187,7 +187,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
     n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
     return Figure(
         f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
-        f"{cell.testset} of the two systems of a pair (n = {n} replicas), by interval method, "
+        f"{cell.testset} of the two systems of a pair (n = {n} runs), by interval method, "
         f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
         "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
         "new runs on this test set.",

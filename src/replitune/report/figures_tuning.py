@@ -1,4 +1,4 @@
-"""Figures of tuners: spread over replicas by tuner, convergence of the tuning runs."""
+"""Figures of tuners: spread over runs by tuner, convergence of the tuning runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replitune.results.result import Result
 
 @of_each_cell
 def tuners(material: Material, cell: Result) -> Figure | None:
-    """Scores of the replicas by the tuner that they came from; the bar is the mean. No test."""
+    """Scores of the runs by the tuner that they came from; the bar is the mean. No test."""
     scores = {system: cell.tuner_scores(system) for system in cell.systems}
     if not any(len(groups) > 1 for groups in scores.values()):
         return None
@@ -45,7 +45,7 @@ def tuners(material: Material, cell: Result) -> Figure | None:
     }
     counts = ", ".join(f"{tuner}: n = {'/'.join(numbers)}" for tuner, numbers in sizes.items())
     return Figure(
-        f"{cell.name} on {cell.testset} of each replica by the tuner it came from ({counts} per "
+        f"{cell.name} on {cell.testset} of each run by the tuner it came from ({counts} per "
         "system); the bar is the mean. No test; the spread of a column is what one run of that "
         "tuner hides.",
         draw,

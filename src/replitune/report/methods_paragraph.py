@@ -13,9 +13,9 @@ def _looks(record: Record) -> str:
     plan, (used, most) = record.plan, record.runs
     sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
     return (
-        f"How many of at most {most} replicas were made ({used}) was decided by "
+        f"How many of at most {most} runs were made ({used}) was decided by "
         f"{len(record.looks)} of the looks fixed beforehand, at {', '.join(map(str, sizes))} "
-        f"replicas, by {plan.metric} on {plan.testset}: a difference was settled when the replicas "
+        f"runs, by {plan.metric} on {plan.testset}: a difference was settled when the runs "
         f"not made would undo it with less than {plan.doubt:g} times its level, and given up when "
         f"they would settle it with less than {100 * plan.futility:g}%. "
     )
@@ -46,7 +46,7 @@ def methods(material: Material) -> list[str]:
         "Every system was run once"
         if runs == {1}
         else f"Every system was tuned or trained {times} times, and scores are means over these "
-        "replicas, following Clark et al. (2011)"
+        "runs, following Clark et al. (2011)"
     )
     about_looks = "" if material.looks is None else _looks(material.looks)
     tested = (

@@ -20,6 +20,7 @@ from replitune.report.specification import Table
 from replitune.report.tables_scores import anchor
 from replitune.report.tables_studies import plan_sentences
 from replitune.results.answer import Answer
+from replitune.results.wording import as_html
 
 SIZE = 4_899_000
 """Bytes of a page, but for some hundreds, when segments can be left out to keep to it."""
@@ -66,6 +67,7 @@ def page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["said"] = as_html
     glyphs: dict[str, str] = {}
     drawn = [
         {
@@ -164,7 +166,7 @@ def missing(material: Material) -> list[str]:
         "spread on a dev set": not several or any(s.s_dev is not None for s in systems),
         "documents": material.documents,
         "power": material.power,
-        "fewer replicas": not several or material.replication,
+        "fewer runs": not several or material.replication,
         "calibration": material.calibrate,
         "people": material.meta or material.people,
         "tuning": not several or material.histories,

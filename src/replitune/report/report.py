@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,7 +34,7 @@ from replitune.results.comparing import Results
 from replitune.results.in_hand import looks_in_hand
 from replitune.results.result import Result
 from replitune.results.summary import Summary
-from replitune.results.wording import listed
+from replitune.results.wording import as_html, listed
 from replitune.running.files import atomic_open
 from replitune.settings import read
 from replitune.significance.looks.record import Record
@@ -154,7 +153,7 @@ class Report:
     def _repr_html_(self) -> str:
         """For notebooks: the summary, and the overview. Nothing from elsewhere, and everything from
         data is escaped."""
-        said = "".join(f"<p>{escape(line)}</p>" for line in self.summary.lines)
+        said = "".join(f"<p>{as_html(line)}</p>" for line in self.summary.lines)
         return f'<div class="replitune"><style>{STYLE}</style>{said}{self.table().html_table()}</div>'
 
     # ---- for programs
@@ -393,8 +392,8 @@ class ComparisonReport(Report):
             if margin is None:
                 raise ReplituneError(
                     "it is not known how many segments are to be judged",
-                    fix="say it (--budget), or a margin of judgements made so far (--human FILE --with "
-                    "METRIC --margin human=X)",
+                    fix="say how many (--budget), or give a margin and judgements (--human FILE "
+                    "--with METRIC --margin human=X)",
                 )
             budget = wanted(cells[0].tests, margin, store.segments - len({row.segment for row in before}))
             if budget < 1:

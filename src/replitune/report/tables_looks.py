@@ -17,7 +17,7 @@ def decider(material: Material, record: Record) -> Result | None:
 
 
 def looks(material: Material) -> Table | None:
-    """Every look at every pair of an experiment that decides itself how many replicas it needs:
+    """Every look at every pair of an experiment that decides itself how many runs it needs:
     difference, the rule's interval, p of the look, the smallest p so far, and what was decided."""
     record = material.looks
     cell = None if record is None else decider(material, record)
@@ -26,9 +26,9 @@ def looks(material: Material) -> Table | None:
     used, most = record.runs
     return Table(
         title="Looks",
-        caption=f"Looks at {cell.testset} by {cell.name}: replicas of A and B, their difference "
+        caption=f"Looks at {cell.testset} by {cell.name}: runs of A and B, their difference "
         "with the rule's interval, p of the look and the smallest so far, and what was decided. "
-        f"{used} of at most {most} replicas were made.",
+        f"{used} of at most {most} runs were made.",
         columns=(
             Column("look", "look", lambda _cell, look, _pair: look.number),
             *PAIR_OF_ROW,

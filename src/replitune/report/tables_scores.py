@@ -30,7 +30,7 @@ CELL = (
 
 def overview(material: Material) -> Table:
     """Systems, best first by the first metric: cluster and ranks by the test of the verdicts, and
-    by people; mean score over replicas, standard deviation over replicas (``s_test``), and the
+    by people; mean score over runs, standard deviation over runs (``s_test``), and the
     adjusted p of the difference from the baseline, or from the best system."""
     cells, baseline = material.cells, material.baseline
     by_testset: dict[str, dict[str, Result]] = {}
@@ -43,7 +43,7 @@ def overview(material: Material) -> Table:
         rows += [(testset, system, group) for system in every]
     lead = next((cell.lead_method for cell in cells if cell.tests), None)
     against = f"the baseline ({baseline})" if baseline else "the best system of the column"
-    replicated = "" if not _replicated(material) else " ± standard deviation over n replicas (s_test)"
+    replicated = "" if not _replicated(material) else " ± standard deviation over n runs (s_test)"
     caption = f"Mean score{replicated}; {BOLD}"
     if lead:
         caption += (
@@ -185,8 +185,8 @@ def multeval(material: Material) -> Table:
     )
     return Table(
         title="Metric by system",
-        caption=f"Mean score over n replicas, standard deviations from the choice of the test set "
-        f"(s_sel) and over replicas (s_test){tested}; {BOLD}.",
+        caption=f"Mean score over n runs, standard deviations from the choice of the test set "
+        f"(s_sel) and over runs (s_test){tested}; {BOLD}.",
         columns=(
             TESTSET,
             *CELL[1:],
@@ -228,7 +228,7 @@ def _standing_of_rows(material: Material) -> list[Column]:
 
 
 def _spreads(material: Material, *names: str) -> list[Column]:
-    """The spreads that at least one system has: they need two replicas."""
+    """The spreads that at least one system has: they need two runs."""
     systems = [system for cell in material.cells for system in cell.systems.values()]
     return [
         Column(name, name, show=score, in_units=True)
@@ -249,19 +249,19 @@ def _replicated(material: Material) -> bool:
 SYSTEM = Column("system", "system", "name", left=True)
 SPREADS = {
     "s_sel": "standard deviation from the choice of the test set (s_sel, bootstrap)",
-    "s_dev": "standard deviation over replicas on the dev set (s_dev)",
-    "s_test": "standard deviation over replicas on the test set (s_test)",
+    "s_dev": "standard deviation over runs on the dev set (s_dev)",
+    "s_test": "standard deviation over runs on the test set (s_test)",
 }
 
 
 def systems(material: Material) -> Table:
-    """Clark et al. (2011), Table 1: mean over n replicas, ``s_sel`` (choice of the test set,
-    bootstrap), ``s_dev`` and ``s_test`` (over replicas), and the median replica."""
+    """Clark et al. (2011), Table 1: mean over n runs, ``s_sel`` (choice of the test set,
+    bootstrap), ``s_dev`` and ``s_test`` (over runs), and the median run."""
     spreads, replicated = _spreads(material, *SPREADS), _replicated(material)
-    said = [SPREADS[str(column.key)] for column in spreads] + ["the median replica"] * replicated
+    said = [SPREADS[str(column.key)] for column in spreads] + ["the median run"] * replicated
     return Table(
         title="Scores and their spread",
-        caption=f"{listed(['Mean score of each system over its n replicas (Avg)', *said])}; {BOLD}.",
+        caption=f"{listed(['Mean score of each system over its n runs (Avg)', *said])}; {BOLD}.",
         columns=(
             *CELL,
             SYSTEM,
@@ -304,8 +304,8 @@ def intervals(material: Material) -> Table:
     return Table(
         title="Intervals by method",
         caption=f"{100 * (1 - material.alpha):g}% intervals of each system's score by method (Fu "
-        "et al. 2016, Table 7): Riezler, segments of the median replica; Clark, segments of the "
-        "pool of replicas; test-set, replica scores.",
+        "et al. 2016, Table 7): Riezler, segments of the median run; Clark, segments of the "
+        "pool of runs; test-set, run scores.",
         columns=(
             *CELL,
             SYSTEM,
@@ -318,7 +318,7 @@ def intervals(material: Material) -> Table:
 
 
 def documents(material: Material) -> Table:
-    """Score of each document, and of each part of a joined test set, alone: mean over replicas,
+    """Score of each document, and of each part of a joined test set, alone: mean over runs,
     and differences between systems. Without documents and parts the table is empty."""
     cells, baseline = material.documents, material.baseline
     systems = list(dict.fromkeys(s for cell, _ in cells for s in cell.systems))
@@ -340,7 +340,7 @@ def documents(material: Material) -> Table:
 
     return Table(
         title="Documents and parts",
-        caption=f"{measure} of each document or part of a test set alone, mean over replicas: of "
+        caption=f"{measure} of each document or part of a test set alone, mean over runs: of "
         f"{first}, and the difference of the other systems from it.",
         columns=(
             TESTSET,

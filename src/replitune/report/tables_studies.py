@@ -1,4 +1,4 @@
-"""Tables of the studies: planning, fewer replicas (Clark, Table 2), calibration, and metrics and
+"""Tables of the studies: planning, fewer runs (Clark, Table 2), calibration, and metrics and
 people (Graham 2016)."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def scopes_of(rows: Sequence[PowerRow]) -> str:
 
 
 def power(material: Material) -> Table | None:
-    """Smallest difference that n replicas and N segments would detect with the wanted power by the
+    """Smallest difference that n runs and N segments would detect with the wanted power by the
     ``crossed`` test, from the variances of this experiment."""
     rows = [(cell, row) for cell, study in material.power for row in plans_of(study)]
     if not rows:
@@ -54,7 +54,7 @@ def power(material: Material) -> Table | None:
     return Table(
         title="What a plan would detect",
         caption=f"Standard error of the difference, and the smallest difference found with "
-        f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n replicas of "
+        f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n runs of "
         f"each system and N segments; from the variances of this experiment, with {sure} intervals "
         f"of what its runs leave open{note}. It speaks of "
         f"{scopes_of([row for _, row in rows])}.",
@@ -117,7 +117,7 @@ def _size(segments: int) -> str:
 
 def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
     """(test set, pair, sentence) for each cell: what this experiment would detect in the pair with
-    most to see, and what the same replicas would on any number of segments."""
+    most to see, and what the same runs would on any number of segments."""
     sentences = []
     for cell, rows in studies:
         pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
@@ -133,7 +133,7 @@ def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tup
         if limit:
             best = limit[0]
             text += (
-                ". More segments alone, with the same replicas, would bring the detectable "
+                ". More segments alone, with the same runs, would bring the detectable "
                 f"difference to {best.detectable:.2g} at best"
             )
             if best.detectable_low is not None and best.detectable_high is not None:
@@ -144,17 +144,17 @@ def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tup
 
 def replication(material: Material) -> Table | None:
     """Clark et al. (2011), Table 2: p of single runs that luck could have chosen, and the edges of
-    the 95% interval of p over small experiments drawn from the replicas."""
+    the 95% interval of p over small experiments drawn from the runs."""
     if not material.replication:
         return None
     rows = [(cell, row) for cell, study in material.replication for row in study]
     alpha = next((f"{row.alpha:g}" for _, row in rows), "the level")
     repeats = next((row.repeats for _, row in rows if row.repeats), "several")
     return Table(
-        title="With fewer replicas",
-        caption="What a paper with n replicas of each system could have reported, after Clark et "
+        title="With fewer runs",
+        caption="What a paper with n runs of each system could have reported, after Clark et "
         "al. (2011), Table 2: p of single runs chosen by their test score, and the 2.5th to 97.5th "
-        f"percentile of p over {repeats} experiments with n replicas drawn from the "
+        f"percentile of p over {repeats} experiments with n runs drawn from the "
         f"pool; † at or below {alpha}. Share of these with p at or below {alpha} and B ahead, and "
         "with A ahead (of B − A).",
         columns=(
@@ -198,14 +198,14 @@ def _percent(share: float | None) -> str:
 
 def calibration(material: Material) -> Table | None:
     """How often each test rejects where there is no difference, with Wilson intervals. One pool of
-    replicas is one data set."""
+    runs is one data set."""
     if not material.calibrate:
         return None
     return Table(
         title="Rejections where there is no difference",
         caption="Share of trials with p at or below alpha where there is no difference, with a "
-        "Wilson interval (Monte-Carlo error only: one pool of replicas is one data set); ‡: all of "
-        "it is above alpha. A/A: disjoint replicas of one system; coin flip: outputs of two "
+        "Wilson interval (Monte-Carlo error only: one pool of runs is one data set); ‡: all of "
+        "it is above alpha. A/A: disjoint runs of one system; coin flip: outputs of two "
         "systems swapped by a coin for each segment; simulation: a normal model. Trials without p "
         "count as not rejected; the last column says whether the level holds by construction.",
         columns=(

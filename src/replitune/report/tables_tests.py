@@ -200,8 +200,8 @@ def p(material: Material) -> Table:
 
 
 LEVELS = {
-    "one replica": ("riezler", ("graham", "koehn")),
-    "all replicas (Clark)": ("clark", ("clark-bootstrap",)),
+    "one run": ("riezler", ("graham", "koehn")),
+    "all runs (Clark)": ("clark", ("clark-bootstrap",)),
     "test set (Fu)": ("fu-ar", ("fu-bootstrap",)),
 }
 """What is drawn or exchanged: by approximate randomisation, and by bootstraps."""
@@ -209,7 +209,7 @@ LEVELS = {
 
 def resampling(material: Material) -> Table:
     """Fu et al. (2016), Table 8: uncorrected p by approximate randomisation and by bootstrap, side
-    by side for each unit that is drawn: segments of one replica, segments of all replicas, whole
+    by side for each unit that is drawn: segments of one run, segments of all runs, whole
     test sets."""
     alpha = material.alpha
 
@@ -373,12 +373,12 @@ def _on_testsets(
 def thresholds(material: Material) -> Table:
     """Fu et al. (2016), Fig. 5 in numbers: the difference at which a decreasing fit of p falls to
     the level of the experiment, by test, with a bootstrap interval over pairs. For this test set
-    and number of replicas only."""
+    and number of runs only."""
     return Table(
         title="The difference that is enough",
         caption="Absolute difference at which a decreasing fit of uncorrected p falls to "
         f"{material.alpha:g}, by interpolation, and a 95% bootstrap interval over pairs, as Fu et "
-        "al. (2016), Fig. 5. It holds for this test set and number of replicas n (the smallest, "
+        "al. (2016), Fig. 5. It holds for this test set and number of runs n (the smallest, "
         "where they differ) only.",
         columns=(
             *CELL,

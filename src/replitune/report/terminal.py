@@ -15,7 +15,7 @@ from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import p_value, probability, score
 from replitune.results.result import Result
 from replitune.results.summary import Summary
-from replitune.results.wording import corrected
+from replitune.results.wording import corrected, plain
 
 
 def print_comparison(comparison: Results) -> None:
@@ -43,8 +43,8 @@ def comparison_lines(
         yield ""
         if len(result.pairs) > MOST_PAIRS:
             yield from wrapped(
-                f"{len(result.pairs)} differences: --html, --latex, --json have them; --pairs or "
-                "--baseline chooses"
+                f"{len(result.pairs)} differences are too many to print: --html, --latex and --json have "
+                "all; --pairs or --baseline chooses"
             )
         elif result.tests:
             yield from table_lines(_pairs(result), repeated=3)
@@ -63,8 +63,8 @@ def comparison_lines(
         yield from wrapped(text, 0)
     if any(ranking(result) for result in results):
         level = f"{100 * (1 - results[0].alpha):g}%"
-        text = f"ranks: those that a system may have, all together with confidence {level}; a system "
-        yield from wrapped(f"{text}of one cluster beats all systems of the clusters below", 0)
+        text = f"ranks: those that each system may have, with joint confidence {level}; a system beats all "
+        yield from wrapped(f"{text}systems of lower clusters", 0)
     if any(published_name(result) and result.pairs for result in results):
         yield from wrapped(CAPTION, 0)
     notes = _notes(results)
@@ -147,7 +147,7 @@ def print_table(table: Table, indent: int = 2) -> None:
 def wrapped(text: str, indent: int = 2) -> list[str]:
     first, others = " " * indent, " " * (indent + 2)
     return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+        plain(text), WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
     )
 
 
@@ -233,4 +233,4 @@ def _clusters(result: Result) -> list[str]:
         if ranked.clusters is not None and method != result.lead_method
         for line in wrapped(f"{method}: {' > '.join(map(', '.join, ranked.clusters))}", 4)
     ]
-    return ["", "  clusters (each system beats all behind a >)", *rows] if rows else []
+    return ["", "  clusters (each system beats all after a >)", *rows] if rows else []

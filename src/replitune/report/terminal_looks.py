@@ -12,8 +12,8 @@ from replitune.significance.looks.record import FUTILE, SETTLED, Look, PairLook,
 from replitune.significance.variances import ENOUGH
 
 PLANNED = (
-    "p is at its level where these looks, the most replicas and the metric were fixed before the "
-    "first run was looked at; looking on until p is small finds differences that are not there"
+    "p keeps its level if these looks, the most runs and the metric were fixed before the first look; "
+    "looking again until p is small finds differences that are not there"
 )
 
 
@@ -53,12 +53,12 @@ def savings(record: Record) -> str:
     """How many of the replicas in hand would have been enough."""
     used, most = record.runs
     if used == most:
-        return f"all {most} replicas were needed"
+        return f"all {most} runs were needed"
     each = ", ".join(
         f"{sum(counts.values())} of {sum(record.plan.most[name].values())} of {name}"
         for name, counts in record.counts.items()
     )
-    return f"{used} of {most} replicas would have been enough: {each}"
+    return f"{used} of {most} runs would have been enough: {each}"
 
 
 def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _outcome(plan: Plan, row: PairLook) -> str:
     if row.decision == SETTLED:
         return "settled, nothing to do"
     if row.note:
-        return f"{row.note}: more of the same would tell nothing"
+        return f"{row.note}: more of the same would tell nothing new"
     share = row.parts[-1] / sum(row.parts) if sum(row.parts) > 0 else 0.0
     of_set = f"{100 * share:.0f}% of the variance is the test set's"
     if row.decision == FUTILE:

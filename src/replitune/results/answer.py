@@ -276,7 +276,7 @@ def unfit(cell: Result, test: TestResult) -> str:
         return "samples differ as whole runs do"
     if _scope(test) != "text":
         for name in _copied(cell, test):
-            return f"the runs of {name} are the same, as copies of one are"
+            return f"the runs of {name} are identical, like copies of one"
     return ""
 
 
@@ -333,26 +333,26 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
         found = [caveat for caveat in found if caveat.code != "one-replica"]
         whose = "each system" if len(lonely) == 2 else listed(lonely)
-        text = f"One run of {whose}: chance in tuning or training cannot be told from a difference"
+        text = f"One run of {whose}: luck in tuning or training cannot be told apart from a difference"
         if not lonely:
-            text = "The test looks at these outputs alone: other runs may score otherwise"
+            text = "The test looks at these outputs alone: other runs may score differently"
         found.append(Caveat("one-run", text, lonely[0] if len(lonely) == 1 else ""))
     for name in _copied(cell, test):
-        text = f"All {cell.systems[name].n} runs of {name} are the same in every segment"
+        text = f"All {cell.systems[name].n} runs of {name} are identical in every segment"
         found.append(Caveat("identical-runs", text, name))
     if (margin := test.details.get("margin")) is not None:
         known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
         scores = [score for system in known for score in system.scores.values()]
         usual = max([(max(scores) - min(scores)) / 2, *(system.s_sel or 0.0 for system in known)])
         if margin > usual:
-            text = "more than half the range of all runs, and than what the choice of segments does"
+            text = "more than half the range of all runs, and more than the choice of segments does"
             code = "wide-margin" if margin > WIDE * usual else "margin"
             found.append(Caveat(code, f"The margin of {margin:g} is wide: {text} ({usual:.2g})"))
     low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
     sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
     if state in AHEAD and low is not None and high is not None and len(sides) == 2:
         span = f"{p_value(low)} to {p_value(high)}"
-        text = f"One run decides: with one run left out, uncorrected p is {span}"
+        text = f"One run decides: if one run is left out, uncorrected p is {span}"
         found.append(Caveat("one-run-decides", text))
     rank = {code: place for place, code in enumerate(SERIOUS)}
     found.sort(key=lambda caveat: rank.get(caveat.code, len(rank)))
@@ -407,13 +407,13 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
     kind, unit = counts.kind, "document" if "document" in test.unit else "segment"
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
-            return "nothing more of these; the test `crossed` speaks of new runs"
+            return "use the test `crossed`, which speaks of new runs"
         whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
         return f"2 more {kind}s of {whose}"
     if any(note.code == "run-effect" for note in test.notes):
         return "compare them with `design: runs`"
     if unfit(cell, test):
-        return f"other runs of {listed(_copied(cell, test))}; `crossed` with `scope: segments` needs none"
+        return f"other runs of {listed(_copied(cell, test))}, or `crossed` with `scope: segments`"
     if state in DECIDED:
         return NOTHING
     if state == "cannot" or doubt is None or not test.se or test.delta == 0:
@@ -432,7 +432,7 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
     if most > FAR:
         both = whole / wanted if wanted > 0 else math.inf
         if both > FAR:
-            return "decide what difference matters (a margin): this one is too small to be shown"
+            return "decide which difference matters (a margin): this one is too small to be shown"
         return f"about {_about(both)} times the {kind}s and the {unit}s"
     if cheapest == "runs":
         runs = max(math.ceil(max(test.n_a, test.n_b) * (most - 1)), 1)
@@ -592,9 +592,9 @@ def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
     )
     if new is not None:
         text += f", {_likely(new)} on {'new ones' if cell.suite else 'a new one'}"
-    prior = "any true difference being as likely beforehand"
+    prior = "taking every true difference as equally likely"
     if systems := test.details.get("superior_systems"):
-        prior = f"true differences being as large as the scores of {systems:.0f} systems show"
+        prior = f"taking true differences as large as the scores of {systems:.0f} systems show"
     yield f"{text} (90% intervals; {prior})."
 
 

@@ -238,7 +238,7 @@ def first_replicas(store: SegmentStatistics, plan: Plan, wanted: Mapping[str, in
 
 
 NO_P_WORDS = {
-    "one-replica": "one replica: noise of runs unknown",
+    "one-replica": "one run: the noise of runs is unknown",
     "one-unit": "one segment",
     "few-documents": "too few documents",
     "zero-variance": "zero variance",
@@ -250,7 +250,7 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
     """A pair with n replicas."""
     if min(n) < 1:
         lost = a if n[0] < 1 else b
-        return Seen(a, b, n, None, why=f"no replica of {lost}", needs_runs=True)
+        return Seen(a, b, n, None, why=f"no run of {lost}", needs_runs=True)
     row = result.test((a, b), plan.method)
     assert row is not None
     if row.p is None or row.uncertainty is None:

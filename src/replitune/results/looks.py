@@ -46,7 +46,7 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
             raise ReplituneError(
                 "the earlier looks followed another plan",
                 file=out.with_name("1.json"),
-                fix="remove the folder, and run again: looks are repeated, replicas are kept",
+                fix="remove the folder, and run again: looks are repeated, runs are kept",
             )
         before, abandoned = former.looks, former.abandoned
     else:
@@ -103,14 +103,14 @@ def look_lines(record: Record) -> list[str]:
     count = {word: sum(p.decision == word for p in look.pairs) for word in ("settled", "futile")}
     lines = [
         f"look {look.number}: {count['settled']} of {len(look.pairs)} pairs settled, "
-        f"{count['futile']} that more replicas would hardly settle"
+        f"{count['futile']} that more runs would hardly settle"
     ]
     for name, n in look.next.items():
-        lines.append(f"  {name}: {look.systems[name].n} replicas of each kind so far, {n} wanted")
+        lines.append(f"  {name}: {look.systems[name].n} runs of each kind so far, {n} wanted")
     if record.drift:
         lines.append(f"  {record.drift}")
     if record.settled:
-        lines.append(f"  enough: {used[0]} replicas of at most {used[1]}")
+        lines.append(f"  enough: {used[0]} runs of at most {used[1]}")
     return lines
 
 
@@ -130,15 +130,13 @@ def read_batches(paths: Sequence[Path]) -> tuple[SegmentStatistics, dict[str, di
             first = batch
         elif (first.segments, first.signature) != (batch.segments, batch.signature):
             raise ReplituneError(
-                "batches of replicas were not scored in the same way",
-                file=path,
-                fix="remove it, and run again",
+                "batches of runs were not scored in the same way", file=path, fix="remove it, and run again"
             )
         for name, system in batch.systems.items():
             systems.setdefault(name, []).append(system)
     if first is None:
         raise ReplituneError(
-            "no replica of any system could be made",
+            "no run of any system could be made",
             found="; ".join(next(iter(lost.values())) for lost in missing.values()),
         )
     return replace(first, systems={name: joined(parts) for name, parts in systems.items()}), missing

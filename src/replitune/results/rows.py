@@ -52,7 +52,7 @@ DETAILS = {
     "p_adjusted_error": "standard error of simulation of p_adjusted (max-t)",
     "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
     "p_no_worse_b": "the same of B",
-    "p_median": "median p over all pairs of replicas",
+    "p_median": "median p over all pairs of runs",
     "p_low": "2.5th percentile of it",
     "p_high": "97.5th percentile of it",
     "sd_runs": "standard deviation of runs, by the mixed model",

@@ -54,5 +54,5 @@ def _note(record: Record, last: PairLook) -> Note:
         return Note("looks-open", f"not settled at {up_to} runs")
     text = f"not settled with {n} of at most {up_to} runs"
     if last.left and sum(last.left) > 0:
-        text += ", and too little of what is open is theirs"
+        text += ", but more runs of these would tell too little"
     return Note("looks-open", f"{text} ({looks} looks)" if looks > 1 else text)

@@ -11,7 +11,7 @@ from replitune import __version__
 from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
-from replitune.results.wording import count, listed
+from replitune.results.wording import count, listed, plain
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
@@ -20,7 +20,7 @@ NAMED = 3
 """Systems that are named; of more, the number."""
 MOST_GIVEN = 4
 """Remarks on what was given that are told one by one."""
-GUESSED = "Nothing says whether more or less of {} is better: more is taken to be"
+GUESSED = "Nothing says whether more or less of {} is better; more is taken as better"
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
 
@@ -80,7 +80,7 @@ class Summary(msgspec.Struct, frozen=True):
         ]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return plain("\n".join(self.lines))
 
     def __repr__(self) -> str:
         return f"<Summary: {self.sentence}>"
@@ -142,7 +142,7 @@ def summarise_answers(
 def _missing(cells: Sequence[Result]) -> list[Caveat]:
     """Replicas that could not be made."""
     places = dict.fromkeys(
-        f"{system} has no {replica} on {cell.testset} ({reason}); what fails may not be like the others"
+        f"{system} has no {replica} on {cell.testset} ({reason}); runs that fail may differ from the others"
         for cell in cells
         for system, reasons in cell.missing.items()
         for replica, reason in reasons.items()
@@ -164,7 +164,7 @@ def _disagreements(cells: Sequence[Result]) -> list[Caveat]:
         Caveat(
             "disagree",
             f"{other} and {lead} disagree about {sum(found)} of {count(len(found), 'difference')}: they "
-            "speak of different things",
+            "ask different questions",
         )
         for (other, lead), found in sides.items()
         if any(found)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING
 
 from replitune.metrics.registry import METRICS
@@ -38,6 +40,19 @@ def title(metric: str) -> str:
     return str(vars(METRICS[metric]).get("title", "")) if metric in METRICS.names else ""
 
 
+CODE = re.compile(r"`([^`]+)`")
+
+
+def plain(text: str) -> str:
+    """A sentence without the backticks around its code."""
+    return CODE.sub(r"\1", text)
+
+
+def as_html(text: str) -> str:
+    """The same, escaped, with its code as code."""
+    return CODE.sub(r"<code>\1</code>", escape(text))
+
+
 def runs_of(cell: Result, result: TestResult) -> str:
     """What one replica of a pair is called: tuning run, training run, run, sample."""
     if result.generalises_to.endswith("samples"):
@@ -47,7 +62,7 @@ def runs_of(cell: Result, result: TestResult) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """``1 replica``, ``3 replicas``."""
+    """``1 run``, ``3 runs``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

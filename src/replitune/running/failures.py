@@ -33,11 +33,11 @@ class Failure:
     def error(self, file: str | Path) -> ReplituneError:
         """The error of a reader that does not accept missing replicas."""
         return ReplituneError(
-            f"replica {self.replica} of system {self.system} could not be made ({self.stage})",
+            f"run {self.replica} of system {self.system} could not be made ({self.stage})",
             file=file,
             found=self.reason,
             fix="set allow_missing_replicas: true to go on without it; or remove this file, and "
-            "the replica is made again",
+            "the run is made again",
         )
 
 

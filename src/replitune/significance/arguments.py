@@ -26,13 +26,13 @@ Unit = Annotated[
 ]
 Strata = Annotated[
     Literal["groups", "none"],
-    about("`groups`: replicas of one tuner are exchanged with, and drawn like, their own kind only."),
+    about("`groups`: runs of one tuner are exchanged with, and drawn like, their own kind only."),
 ]
 Aggregation = Annotated[
-    Literal["mean", "pooled"], about("Mean of the scores of replicas, or score of their pooled statistics.")
+    Literal["mean", "pooled"], about("Mean of the scores of runs, or score of their pooled statistics.")
 ]
-Paired = Annotated[bool, about("Replica k of A and replica k of B, by id, share a seed.")]
-ReplicaId = Annotated[str, about("The replica with the median score (`median`), or of that id.")]
+Paired = Annotated[bool, about("Run k of A and run k of B, by id, share a seed.")]
+ReplicaId = Annotated[str, about("The run with the median score (`median`), or of that id.")]
 ReplicaOfA = Annotated[str | None, about("The same of A alone.")]
 ReplicaOfB = Annotated[str | None, about("The same of B alone.")]
 Folded = Annotated[
@@ -113,14 +113,14 @@ def system_iv(system: SystemStatistics) -> None:
     if system.n == 0 or system.segments == 0:
         raise ReplituneError(
             f"system {system.name} has no outputs to test",
-            found=f"{system.n} replicas of {system.segments} segments",
+            found=f"{system.n} runs of {system.segments} segments",
             expected="at least one of each",
         )
     if system.statistics.dtype.kind == "f" and not np.isfinite(system.statistics).all():
         replica, segment, _ = np.argwhere(~np.isfinite(system.statistics))[0]
         raise ReplituneError(
             f"system {system.name} has a statistic that is not a number",
-            found=f"NaN or infinity in replica {system.replicas[replica]}, segment {segment}",
+            found=f"NaN or infinity in run {system.replicas[replica]}, segment {segment}",
             expected="finite statistics",
             fix="leave the segment out for every system, or score it again",
         )
@@ -161,11 +161,11 @@ def strata_of(a: Replicated, b: Replicated, strata: str) -> list[tuple[NDArray[n
             for s in (a, b)
         ]
         raise ReplituneError(
-            f"systems {a.name} and {b.name} have different shares of each group of replicas",
+            f"systems {a.name} and {b.name} have different shares of each group of runs",
             found="; ".join(counts),
-            expected="the same proportions, since replicas are exchanged within their group",
+            expected="the same proportions, since runs are exchanged within their group",
             fix="use `strata: none` to ignore the groups (as Fu et al. 2016 do), or give "
-            "both systems the same replicas",
+            "both systems the same runs",
         )
     return [
         (np.flatnonzero([g == group for g in a.groups]), np.flatnonzero([g == group for g in b.groups]))
@@ -204,11 +204,10 @@ def matched(a: Replicated, b: Replicated) -> NDArray[np.int64]:
     if set(place) != set(a.replicas) or len(place) != b.n or a.n != b.n:
         only = sorted(set(a.replicas) ^ set(place))
         raise ReplituneError(
-            f"replicas of {a.name} and {b.name} do not pair by id",
+            f"runs of {a.name} and {b.name} do not pair by id",
             found=f"in one system only: {', '.join(only) or 'none; ids repeat'}",
             expected="the same replica ids in both systems",
-            fix="leave `paired` (of all tests: `paired_replicas`) off, or give both systems the "
-            "same replicas",
+            fix="leave `paired` (of all tests: `paired_replicas`) off, or give both systems the same runs",
         )
     return np.array([place[name] for name in a.replicas], np.int64)
 
@@ -234,7 +233,7 @@ def select_replica(system: SystemStatistics, scores: NDArray[np.float64], wanted
     if wanted == "median":
         return median_replica(scores, system.replicas)
     raise ReplituneError(
-        f"system {system.name} has no replica {wanted!r}",
+        f"system {system.name} has no run {wanted!r}",
         expected="`median` or one of " + ", ".join(system.replicas),
     )
 

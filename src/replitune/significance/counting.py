@@ -22,7 +22,7 @@ from replitune.tuners import TUNERS
 RELATIVE_TOLERANCE = 1e-13
 """Scores that differ by less are equal: the same sums added up in another order."""
 
-ONE_REPLICA_NOTE = Note("one-replica", "one replica each: says nothing about other runs")
+ONE_REPLICA_NOTE = Note("one-replica", "one run each: says nothing about other runs")
 
 
 def tolerance(score_a: float, score_b: float) -> float:
@@ -147,10 +147,10 @@ def few_replicas_note(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return Note("one-replica", "one replica: differences between runs are not seen")
+        return Note("one-replica", "one run: differences between runs are not seen")
     if n < 10:
         at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
-        text = f"{n} replicas: bootstrapping so few is liberal (about {level} for .05 at n = {at})"
+        text = f"{n} runs: a bootstrap of so few rejects too often (about {level} for .05 at n = {at})"
         return Note("few-replicas", text)
     return None
 

@@ -190,7 +190,7 @@ class CrossedPair(Difference):
         """What a reader must know about the design and single runs."""
         notes: list[Note | None] = []
         if self.scope != "segments" and self.lonely:
-            text = f"one replica of {' and of '.join(self.lonely)}: noise of runs unknown, no p"
+            text = f"one run of {' and of '.join(self.lonely)}: no p, as the noise of runs is unknown"
             notes.append(Note("one-replica", text))
         if self.scope != "runs" and self.one_unit:
             notes.append(Note("one-unit", f"one {unit}: no p"))
@@ -204,7 +204,7 @@ class CrossedPair(Difference):
             len(members) == 2 for side in self.sides for members in side.strata
         ):
             of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
-            text = f"two replicas{of}: p is approximate (.05 can be .06 to .07)"
+            text = f"two runs{of}: p is approximate (.05 can be .06 to .07)"
             notes.append(Note("two-replicas", text))
         if G_eff < FEW_DOCUMENTS:
             what = "no p" if G_eff < SMALLEST_DOCUMENTS else "p is approximate"
@@ -239,12 +239,12 @@ class CrossedPair(Difference):
         for odd in self.odd_runs:
             name = odd.system.replicas[odd.run]
             text = (
-                f"{odd.system.name}: run {name} is {odd.robust_sd:.1f} robust standard deviations from "
-                "its group; a system whose bad runs were not drawn looks better than it is"
+                f"{odd.system.name}: {name} is {odd.robust_sd:.1f} robust standard deviations from the "
+                "other runs; a system whose bad runs were not drawn looks better than it is"
             )
             p = self.p_without_each.get((odd.system.name, name))
             if p is not None:
-                text += f"; without this run p by itself is {p:.2g}"
+                text += f"; without this run, p of this pair alone is {p:.2g}"
             notes.append(Note("unstable-run", text, odd.system.name))
         return notes
 
@@ -270,7 +270,7 @@ class CrossedPair(Difference):
             return None
         text = (
             f"runs of the same number vary together (correlation {r:.2f}, one-sided p = "
-            f"{max(p, 1e-4):.2g}): if they share a seed, `paired_replicas` uses it, and finds more"
+            f"{max(p, 1e-4):.2g}): if they share a seed, `paired_replicas` makes use of it"
         )
         return Note("shared-seeds", text)
 
@@ -284,8 +284,8 @@ class CrossedPair(Difference):
             if p < RUN_EFFECT:
                 whose = "the pairs" if self.paired else system.name
                 text = (
-                    f"{whose}: samples differ as wholes (F test p = {max(p, 1e-4):.2g}), as runs do: "
-                    "`design: runs` fits them"
+                    f"{whose}: whole samples differ from each other (F test p = {max(p, 1e-4):.2g}), as "
+                    "runs do: use `design: runs`"
                 )
                 notes.append(Note("run-effect", text, "" if self.paired else system.name))
         return notes

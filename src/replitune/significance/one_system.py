@@ -36,7 +36,7 @@ from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_
 from replitune.statistics.systems import SystemStatistics
 
 ONE_SEGMENT = Note("one-unit", "one segment, or none: nothing to draw from")
-ONE_REPLICA = Note("one-replica", "one replica: a standard deviation needs two")
+ONE_REPLICA = Note("one-replica", "one run: a standard deviation needs two")
 
 
 def spread_notes(*statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:

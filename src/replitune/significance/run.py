@@ -233,7 +233,7 @@ def scored_by_both(comparison: Comparison) -> Comparison:
         return comparison
     if not known.any():
         raise ReplituneError(
-            f"no segment has scores of {comparison.metric.id} from all replicas of {a.name} and {b.name}"
+            f"no segment has scores of {comparison.metric.id} from all runs of {a.name} and {b.name}"
         )
     return replace(
         comparison,
@@ -249,7 +249,7 @@ def documents_note(result: TestResult, comparison: Comparison, *others: Comparis
     says_so = others or any(note.code == "documents-ignored" for note in result.notes)
     if says_so or "segment" not in result.unit or not has_documents(comparison.documents):
         return None
-    text = f"segments of {comparison.n_documents} documents taken as independent (`unit: document`)"
+    text = f"segments of {comparison.n_documents} documents taken as independent (see `unit: document`)"
     return Note("documents-ignored", text)
 
 

@@ -77,8 +77,8 @@ class TestSettings(Settings, frozen=True):
     intervals: Annotated[
         tuple[Annotated[Entry, Named(INTERVALS)], ...],
         about(
-            "Intervals of each system's score: `riezler` (segments of the median replica), "
-            "`clark` (segments of the pool of replicas), `fu` (whole test sets). "
+            "Intervals of each system's score: `riezler` (segments of the median run), "
+            "`clark` (segments of the pool of runs), `fu` (whole test sets). "
             "An empty list: none, which saves most of the time on very large test sets."
         ),
     ] = (Entry("riezler"), Entry("clark"), Entry("fu"))
@@ -112,7 +112,7 @@ class TestSettings(Settings, frozen=True):
             "runs are the same on all of them, and tests by `crossed` know that."
         ),
     ] = msgspec.field(default_factory=dict)
-    paired_replicas: Annotated[bool, about("Replica k of every system shares its seed.")] = False
+    paired_replicas: Annotated[bool, about("Run k of every system shares its seed.")] = False
     human: Annotated[
         HumanSettings | None,
         about(

@@ -160,9 +160,9 @@ def same_replicas(system: str, replicas: Sequence[tuple[str, ...]]) -> None:
         if other != replicas[0]:
             only = sorted(set(replicas[0]) ^ set(other))
             raise ReplituneError(
-                f"system {system} has different replicas on the test sets of a suite",
+                f"system {system} has different runs on the test sets of a suite",
                 found=f"not on all of them: {', '.join(only) or 'the same in another order'}",
-                expected="every replica on every test set",
+                expected="every run on every test set",
             )
 
 
@@ -314,7 +314,7 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     sizes = np.bincount(documents)
     G, N = len(sizes), len(documents)
     if G < 2:
-        return Note("documents-ignored", "segments of one document taken as independent")
+        return Note("documents-ignored", "the segments of one document are taken as independent")
     sums = document_sums(d, documents)
     between = float((sums**2 / sizes).sum() - d.sum() ** 2 / N) / (G - 1)
     within = float((d**2).sum() - (sums**2 / sizes).sum()) / (N - G)
@@ -330,8 +330,8 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     if by_document > by_segment > 0:
         level = 2 * float(ndtr(ndtri(alpha / 2) * np.sqrt(by_segment / by_document)))
     text = (
-        f"segments of {G} documents taken as independent; their correlation within documents is "
-        f"{icc:.2f}, so that {alpha:g} would be {level:.2g} without noise of runs"
+        f"the segments of {G} documents are taken as independent; their correlation within documents is "
+        f"{icc:.2f}, so if runs did not vary, a level of {alpha:g} would really be {level:.2g}"
     )
     return Note("documents-ignored", text)
 

@@ -221,7 +221,7 @@ def _unsure(row: VarianceRow, others: bool = False) -> str:
     if others:
         low, high = 1 - high, 1 - low
     low_text, high_text = (percent_text(round(100 * x), x) for x in (low, high))
-    return f" (it may be {low_text} to {high_text}, so few runs say no more)"
+    return f" (so few runs leave open {low_text} to {high_text})"
 
 
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:
@@ -258,21 +258,21 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
     if by_set >= ENOUGH * total:
         worst = math.fsum(one.row.high**2 / one.row.n for one in of_runs)
         sure = by_set / (by_set + worst + noise) >= 0.5
-        advice = "more runs cannot help" if sure else "more runs would not help, as far as so few say"
-        return f"{of_set} of the uncertainty is the test set{_unsure(of_set.row)}: {advice}"
+        advice = "more runs cannot help" if sure else "more runs would hardly help, as far as these tell"
+        return f"{of_set} of the uncertainty comes from the test set{_unsure(of_set.row)}: {advice}"
     if by_runs >= ENOUGH * total:
         worst = of_set.row.high**2 / of_set.row.n
         sure = by_runs / (by_runs + worst + noise) >= 0.5
         advice = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
         largest = max(of_runs, key=lambda one: one.row.sd**2 / one.row.n)
         if len(of_runs) > 1 and largest.row.sd**2 / largest.row.n >= ENOUGH * by_runs:
-            unsure = _unsure(largest.row)
-            return f"{largest} of the uncertainty is the runs of {largest.row.about}{unsure}: {advice}"
-        return f"{the_runs} of the uncertainty is the runs{_unsure(of_set.row, True)}: {advice}"
-    in_part = ", in part by their noise on single segments" if noise > by_set else ""
+            whose = f"{largest.row.about}{_unsure(largest.row)}"
+            return f"{largest} of the uncertainty comes from the runs of {whose}: {advice}"
+        return f"{the_runs} of the uncertainty comes from the runs{_unsure(of_set.row, True)}: {advice}"
+    in_part = ", in part from their noise on single segments" if noise > by_set else ""
     return (
-        f"{of_set} of the uncertainty is the test set{_unsure(of_set.row)}, {the_runs} the runs{in_part}: "
-        "more of both would help"
+        f"{of_set} of the uncertainty comes from the test set{_unsure(of_set.row)}, {the_runs} from the "
+        f"runs{in_part}: more of both would help"
     )
 
 

@@ -20,7 +20,7 @@ class Meta(MetricsStage):
     """How well metrics and their tests agree with people."""
 
     NAME = "meta"
-    VERSION = 2
+    VERSION = 3
     LOG = "meta/{testset}"
     settings: dict[str, Any]
     human: dict[str, str]

@@ -124,7 +124,7 @@ class Replication(Study):
     """What fewer replicas could have shown."""
 
     NAME = "replication"
-    VERSION = 2
+    VERSION = 3
     LOG = "replication/{testset}/{metric}"
     TESTS = ("pairs", "alpha")
 
@@ -266,7 +266,7 @@ def replication_rows(
                 alpha=tests.alpha,
                 rng=partial(stream, seed, "replication", store.testset, *names),
             )
-            print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} replicas)")
+            print(f"  {pair.b.name} - {pair.a.name} ({pair.a.n} and {pair.b.n} runs)")
             scores = pair.scores_a, pair.scores_b
             decimals = decimals_of(
                 np.concatenate(scores).tolist(), s_test=[float(np.std(s, ddof=1)) for s in scores]
@@ -299,7 +299,7 @@ def calibration_rows(
         )
         if not rows:
             raise ReplituneError(
-                "no study is possible with so few replicas",
+                "no study is possible with so few runs",
                 found=", ".join(f"{s.n} of {name}" for name, s in store.systems.items()),
                 expected=f"at least {2 * min(settings.sizes)} of one system",
             )

@@ -155,7 +155,7 @@ def require_lengths(values: NDArray, replicas: Sequence[str], metric: Metric, pa
             r, i, _ = np.argwhere(values)[0]
             refuse(
                 values[r, i],
-                f"replica {replicas[r]}, segment {i}",
+                f"run {replicas[r]}, segment {i}",
                 metric,
                 path,
                 f"a `{name}` above 0 in some segment",

@@ -172,7 +172,7 @@ def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
 def _replicas(numbers: Sequence[int]) -> str:
     """Replicas numbered from 0, named to people from 1."""
     shown = ", ".join(str(r + 1) for r in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
-    return f"replica {shown}" if len(numbers) == 1 else f"{len(numbers)} replicas ({shown})"
+    return f"run {shown}" if len(numbers) == 1 else f"{len(numbers)} runs ({shown})"
 
 
 def is_note(sentence: str) -> bool:
@@ -234,7 +234,7 @@ def find_copies(sha256: Mapping[str, Sequence[str]]) -> list[str]:
             if other != system:
                 shared.setdefault((other, system), []).append(f"{number} = {r}")
     return [
-        f"{a} and {b} have identical outputs (replica {', '.join(equal[:5])}"
+        f"{a} and {b} have identical outputs (run {', '.join(equal[:5])}"
         f"{', ...' if len(equal) > 5 else ''}): is one file given twice?"
         for (a, b), equal in shared.items()
     ]

@@ -42,7 +42,7 @@ class Outputs:
         """The output of one more replica: N lines."""
         if len(lines) != self.n_segments:
             raise ReplituneError(
-                f"replica {len(self) + 1} has another number of lines than the references",
+                f"run {len(self) + 1} has another number of lines than the references",
                 found=f"{len(lines)} lines",
                 expected=f"{self.n_segments} lines",
             )

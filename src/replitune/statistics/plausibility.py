@@ -37,9 +37,9 @@ OWN = 1.5
 TEXTS = {
     "shifted": "outputs resemble the references of neighbouring lines more than their own: a line may "
     "be lost or added",
-    "other-language": "the words are not of the references' language, as of a source text",
-    "other-text": "outputs resemble their own references no more than those of other segments, as of "
-    "another test set",
+    "other-language": "the words are not of the references' language, but perhaps of the source's",
+    "other-text": "outputs resemble their own references no more than those of other segments: are "
+    "they of another test set?",
     "references": "the outputs are the references",
     "source": "the outputs are the source text",
     "blank": "most lines are blank",

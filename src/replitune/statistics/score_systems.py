@@ -50,9 +50,9 @@ def score_systems(
             previous = [*made, *([path] if take_over else [])]
             scored = replace(scorer.score(name, list(files), outputs, previous=previous), missing=missing)
             print(
-                f"{scorer.metric.id}: {name}: {len(files)} replicas of {testset.segments} "
+                f"{scorer.metric.id}: {name}: {len(files)} runs of {testset.segments} "
                 f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
-                f"replicas taken over"
+                f"runs taken over"
                 + (f"; {scored.unscored} segments have no score" if scored.unscored else "")
             )
             if one_file:
@@ -84,11 +84,9 @@ def _available(
             raise failure.error(files[replica])
     if missing:
         print(
-            f"warning: {name}: {len(missing)} of {len(files)} replicas are missing: " + ", ".join(missing),
+            f"warning: {name}: {len(missing)} of {len(files)} runs are missing: " + ", ".join(missing),
             file=sys.stderr,
         )
     if len(missing) == len(files) and not may_be_empty:
-        raise ReplituneError(
-            f"no replica of system {name} could be made", found=next(iter(missing.values()))
-        )
+        raise ReplituneError(f"no run of system {name} could be made", found=next(iter(missing.values())))
     return {r: file for r, file in files.items() if failures[r] is None}, missing

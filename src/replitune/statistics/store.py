@@ -331,7 +331,7 @@ def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _F
         rows, columns = file.metadata.num_rows, file.schema_arrow.names
         _check_columns(columns, path)
         if rows == 0:
-            raise ReplituneError("no rows", file=path, expected="one row per replica and segment")
+            raise ReplituneError("no rows", file=path, expected="one row per run and segment")
         numbers = {name: np.empty(rows, np.int32) for name in NAMED if name in columns}
         segments, values = np.empty(rows, np.int64), np.empty((0, 0), np.int16)
         first, at = 0, slice(0, 0)
@@ -368,9 +368,9 @@ def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _F
             raise ReplituneError(
                 "a segment occurs twice",
                 file=path,
-                found=f"system {known['system'][system[row]]}, replica "
+                found=f"system {known['system'][system[row]]}, run "
                 f"{known['replica'][replica[row]]}, segment {segments[row]}",
-                expected="each (system, replica, segment) once",
+                expected="each (system, run, segment) once",
             )
     starts = [0, *(np.flatnonzero(~same) + 1).tolist()]
     N = [*starts, rows][1]
@@ -380,15 +380,15 @@ def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _F
         name, id = known["system"][system[start]], known["replica"][replica[start]]
         if end - start != N or not np.array_equal(segments[start:end], segments[:N]):
             raise ReplituneError(
-                "replicas have different segments",
+                "runs have different segments",
                 file=path,
-                found=f"{end - start} segments in replica {id} of system {name}",
-                expected=f"the {N} segments of replica {known['replica'][replica[0]]}",
-                fix="score every replica on the whole test set",
+                found=f"{end - start} segments in run {id} of system {name}",
+                expected=f"the {N} segments of run {known['replica'][replica[0]]}",
+                fix="score every run on the whole test set",
             )
         if of_segments is not None and not np.array_equal(numbers["document"][start:end], of_segments):
             raise ReplituneError(
-                "documents differ between replicas", file=path, found=f"replica {id} of system {name}"
+                "documents differ between runs", file=path, found=f"run {id} of system {name}"
             )
         code = numbers["group"][start] if "group" in numbers else -1
         group = None if code < 0 else str(names["group"].keys[code])

@@ -41,7 +41,7 @@ class LoopSettings:
     ] = "given"
     init_range: Annotated[tuple[float, float], about("Range of random start weights.")] = (-1.0, 1.0)
     resample_dev: Annotated[
-        bool, about("Tune each replica on its own bootstrap sample of dev, to study that source of noise.")
+        bool, about("Tune each run on its own bootstrap sample of dev, to study that source of noise.")
     ] = False
 
     def __post_init__(self) -> None:

@@ -128,7 +128,7 @@ def words(name: str) -> str:
 
 
 def counted(stage: str, number: int) -> str:
-    one = "replica" if stage in REPLICAS else "job"
+    one = "run" if stage in REPLICAS else "job"
     return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 

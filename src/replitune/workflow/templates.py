@@ -67,14 +67,14 @@ TEMPLATES = {
         first=f"python {FETCH} .",
     ),
     "nmt-seeds": Template(
-        "neural systems by Marian, a seed per replica, on the same text",
+        "neural systems by Marian, a seed per run, on the same text",
         "config/experiments/nmt-seeds.yaml",
         (FETCH,),
         ("nmt",),
         f"python {FETCH} .",
     ),
     "transformers": Template(
-        "a pretrained model of `transformers`, fine-tuned with a seed per replica",
+        "a pretrained model of `transformers`, fine-tuned with a seed per run",
         "config/experiments/transformers.yaml",
         (FETCH, "scripts/train_transformers.py", "scripts/translate_transformers.py"),
         first=f"pip install torch transformers sentencepiece && python {FETCH} .",

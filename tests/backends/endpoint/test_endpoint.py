@@ -381,7 +381,7 @@ def test_prompts_are_runs_and_samples_of_prompts_are_nested(
         ({"systems__a__prompts": ["{source}", "{examples} {source}"]}, "how many examples"),
         ({"systems__a__prompts": ["{source}", "x {source}"]}, "number of prompts"),
         ({"replicas": {"prompt": 2}}, "number of prompts"),
-        ({"replicas": {"seeds": 2}}, "replicas of other kinds"),
+        ({"replicas": {"seeds": 2}}, "runs of other kinds"),
         ({"systems__a__url": "http://me:secret@host/v1"}, "no address of a server"),
         ({"systems__a__url": ""}, "key `url` is missing"),
         ({"systems__a__key": KEY}, "no name of an environment variable"),

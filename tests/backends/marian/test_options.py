@@ -42,7 +42,7 @@ def test_embeddings_are_tied_as_far_as_vocabularies_are():
         ({"dim-emb": 3.5}, "such as 128"),
         ({"shuffle-in-ram": "perhaps"}, "such as True"),
         ({"learn-rate": "fast"}, "such as 0.003"),
-        ({"seed": 3}, "the replica is the seed"),
+        ({"seed": 3}, "each run has its own seed"),
         ({"cpu-threads": 4}, "threads: N"),
         ({"lr-decay-strategy": "epoch+stalled"}, "never stall"),
         ({"cost-type": "perplexity"}, "ce-mean-words"),

@@ -61,7 +61,7 @@ class Marian(Backend):
                 (*where, "resources"),
                 f"system {self.system}: training with several threads cannot be repeated",
                 found=f"threads: {threads}",
-                expected="one thread for each replica (replicas run side by side)",
+                expected="one thread for each run: runs are trained side by side",
                 fix="say `deterministic: false` if you can do without the same bytes",
             )
 

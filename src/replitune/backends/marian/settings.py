@@ -87,7 +87,7 @@ class DecodingSettings(Settings):
 
 
 class MarianSettings(SystemSettings):
-    """A neural system, trained by Marian (extra `nmt`) once per replica, each time with another
+    """A neural system, trained by Marian (extra `nmt`) once per run, each time with another
     seed. See docs/backends.md."""
 
     architecture: Annotated[
@@ -115,7 +115,7 @@ class MarianSettings(SystemSettings):
         bool,
         about(
             "`false` allows training with several threads (`resources: {threads: N}`), which gives "
-            "other bytes each time; the report says which replicas."
+            "other bytes each time; the report says which runs."
         ),
     ] = True
     binary: Annotated[Text, about("The package `pymarian`, or a program such as `marian` on PATH.")] = (

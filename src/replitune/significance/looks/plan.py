@@ -96,7 +96,7 @@ def require_followed(
             f"the first look is at {looks.looks[0]}",
             found=", ".join(map(str, looks.looks)),
             expected=f"{FEWEST} or more",
-            fix="two replicas would find a difference at .05 in .075 of experiments without one",
+            fix="two runs would find a difference at .05 in .075 of experiments without one",
         )
     if any(b <= a for a, b in pairwise(looks.looks)):
         complain(

@@ -165,7 +165,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         p = self.looks[-1].drift
         if p is msgspec.UNSET:
             return None
-        text = f"replicas of one look score otherwise than those of another (p = {max(p, 1e-4):.2g})"
+        text = f"runs of one look score differently from those of another (p = {max(p, 1e-4):.2g})"
         return f"{text}: what makes them has changed, and p and intervals are not to be relied on"
 
     @property

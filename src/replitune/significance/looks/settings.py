@@ -55,7 +55,7 @@ class Decider(Kind):
                 f"{len(value)} metrics cannot decide together",
                 found=shown(value),
                 expected=self.words,
-                fix="name one; others are tested at the numbers of replicas that it asks for",
+                fix="name one; others are tested at the numbers of runs that it asks for",
             )
         return reading.read(str, value, path)
 
@@ -69,7 +69,7 @@ class LookSettings(RuleSettings, frozen=True):
     until: Annotated[
         Literal["settled"] | None,
         about(
-            "`settled`: the numbers of replicas are the most that there may be. Every system gets "
+            "`settled`: the numbers of runs are the most that there may be. Every system gets "
             "as many as the first look wants, and more only while they could change a verdict: "
             "docs/adaptive.md. Without it, the numbers are made."
         ),
@@ -77,7 +77,7 @@ class LookSettings(RuleSettings, frozen=True):
     looks: Annotated[
         tuple[Annotated[int, about(ge=1)], ...],
         about(
-            "Numbers of replicas of each kind at which to look at the verdicts, rising, from 3 "
+            "Numbers of runs of each kind at which to look at the verdicts, rising, from 3 "
             "on. The last is the most that a system may have.",
             min_length=1,
         ),
@@ -86,7 +86,7 @@ class LookSettings(RuleSettings, frozen=True):
         Any,
         Decider(),
         about(
-            "The id of the one metric that decides; others are tested at the numbers of replicas "
+            "The id of the one metric that decides; others are tested at the numbers of runs "
             "that it asked for. The first one when it is not given."
         ),
     ] = None

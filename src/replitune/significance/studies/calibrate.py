@@ -135,8 +135,8 @@ def same_system(
     """A/A: two disjoint sets of n replicas, in random order."""
     if 2 * n > pool.n:
         raise ReplituneError(
-            f"{pool.name} has too few replicas for A/A",
-            found=f"{pool.n} replicas",
+            f"{pool.name} has too few runs for A/A",
+            found=f"{pool.n} runs",
             expected=f"at least {2 * n} for n = {n}",
         )
     for _ in range(trials):
@@ -157,8 +157,8 @@ def coin_flip(
     """A has S's output where B has T's, by a coin per unit shared by all replicas."""
     if 2 * n > min(s.n, t.n):
         raise ReplituneError(
-            f"{s.name} and {t.name} have too few replicas for the coin flip",
-            found=f"{s.n} and {t.n} replicas",
+            f"{s.name} and {t.name} have too few runs for the coin flip",
+            found=f"{s.n} and {t.n} runs",
             expected=f"at least {2 * n} of each for n = {n}",
         )
     number = documents if unit == "document" else np.arange(len(documents))

@@ -196,7 +196,7 @@ def proposal_lines(proposals: Proposals, metric: str = "") -> list[str]:
     how = f"power {proposals.power:g}, alpha {proposals.alpha:g}"
     if proposals.best is None:
         return [
-            f"no plan detects {wish} ({how}): not even {MOST_RUNS:,} replicas of each system on "
+            f"no plan detects {wish} ({how}): not even {MOST_RUNS:,} runs of each system on "
             "any number of segments"
         ]
     best = proposals.best
@@ -207,15 +207,15 @@ def proposal_lines(proposals: Proposals, metric: str = "") -> list[str]:
         f"({100 * CONFIDENCE:.0f}%)"
     ]
     if best.plan.n_a > FEWEST_RUNS and all(o.plan.n_a > best.plan.n_a for o in proposals.others):
-        lines.append("with fewer replicas no number of segments suffices")
+        lines.append("with fewer runs no number of segments suffices")
     for other in proposals.others:
         lines.append(f"or {_plan(proposals.pilot, other.plan)}: {_dearer(other, best)}")
     N = proposals.pilot.segments
     if proposals.at_hand is None:
-        lines.append(f"on the {N:,} segments at hand no number of replicas suffices")
+        lines.append(f"on the {N:,} segments at hand no number of runs suffices")
     elif best.plan.segments > N:
         lines.append(
-            f"on the {N:,} segments at hand: {proposals.at_hand.plan.n_a} replicas, "
+            f"on the {N:,} segments at hand: {proposals.at_hand.plan.n_a} runs, "
             f"{_dearer(proposals.at_hand, best)}"
         )
     return lines
@@ -224,7 +224,7 @@ def proposal_lines(proposals: Proposals, metric: str = "") -> list[str]:
 def _plan(pilot: Pilot, plan: Plan) -> str:
     size = testset_size(plan.segments, documents(pilot, plan.segments))
     have = "" if plan.segments <= pilot.segments else f", of which you have {pilot.segments:,}"
-    return f"{plan.n_a} replicas of each system on {size}{have}"
+    return f"{plan.n_a} runs of each system on {size}{have}"
 
 
 def _dearer(other: Proposal, best: Proposal) -> str:

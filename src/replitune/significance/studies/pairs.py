@@ -29,7 +29,7 @@ def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Itera
     kept = [pair for pair in wanted if not short.keys() & set(pair)]
     if not kept:
         raise ReplituneError(
-            f"no pair of systems with {fewest} replicas each",
+            f"no pair of systems with {fewest} runs each",
             found=", ".join(f"{s.n} of {name}" for name, s in store.systems.items()),
             fix="tune or train each system once more",
         )
@@ -38,4 +38,4 @@ def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Itera
             yield pair_of(store, a, b)
         else:
             scarce = [f"{short[name]} of {name}" for name in (a, b) if name in short]
-            print(f"  {b} - {a}: left out, too few replicas ({', '.join(scarce)})")
+            print(f"  {b} - {a}: left out, too few runs ({', '.join(scarce)})")

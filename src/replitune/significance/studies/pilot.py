@@ -187,7 +187,7 @@ def pilot(
         strata = "groups" if same_shares(Counter(a.groups), Counter(b.groups)) else "none"
     if min(a.n, b.n) < 2 or min(one.segments for one in given) < 2:
         raise ReplituneError(
-            "planning needs two replicas of each system and two segments",
+            "planning needs two runs of each system and two segments",
             found=f"{a.n} of {a.name}, {b.n} of {b.name}, {given[0].segments} segments",
             fix="tune each system once more",
         )

@@ -52,8 +52,8 @@ class Plan:
         for n in (self.n_a, self.n_b):
             if n % self.tuners or n // self.tuners < 2:
                 raise ReplituneError(
-                    "a plan needs two replicas per system and tuner, the same number of each",
-                    found=f"{n} replicas of {self.tuners} tuners",
+                    "a plan needs two runs per system and tuner, the same number of each",
+                    found=f"{n} runs of {self.tuners} tuners",
                 )
 
     @property

@@ -251,7 +251,7 @@ def sentence(row: PowerRow, metric: str = "") -> str:
     """What a plan can find, in words; where it was asked, also what a difference would take, and
     whether two equal systems would be shown to be the same."""
     n = f"{row.n_a}" if row.n_a == row.n_b else f"{row.n_a} and {row.n_b}"
-    runs = f"{n} replicas" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
+    runs = f"{n} runs" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
     text = f"{runs} and {testset_size(row.segments, row.documents)} would detect "
     text += f"a difference of {row.detectable:.2g}{name}" if row.detectable > 0 else "any difference"
@@ -276,7 +276,7 @@ def family_sentence(
     for n in replicas:
         bounded = PlannedInFamily(pilot.model, n, pilot.segments, NOISE_RATIO, pairs, alpha=alpha)
         plain = Planned(pilot.model, Plan(n, n, pilot.segments), alpha=alpha / len(pairs))
-        found.append(f"{bounded.detectable(power):.2g} with {n} replicas ({plain.detectable(power):.2g})")
+        found.append(f"{bounded.detectable(power):.2g} with {n} runs ({plain.detectable(power):.2g})")
     return (
         f"of {len(pairs)} pairs, p adjusted, `crossed: {{noise_ratio: {NOISE_RATIO:g}}}`, asked for before "
         f"looking, would detect (without it: at most) {', '.join(found)}"

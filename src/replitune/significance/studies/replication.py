@@ -232,7 +232,7 @@ def threshold(
     order = np.argsort(delta, kind="stable")
     delta, p = delta[order], p[order]
     at, fitted = crossing(delta, p, alpha)
-    notes = [Note("scope", f"this test set and {n} replicas only")]
+    notes = [Note("scope", f"this test set and {n} runs only")]
     if at is None:
         side = "every" if fitted[0] <= alpha else "no"
         text = f"the fit does not cross {alpha:g}: {side} pair is significant"

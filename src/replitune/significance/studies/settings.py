@@ -23,7 +23,7 @@ class PowerSettings(Settings, frozen=True):
 
     metrics: StudyMetrics = "first"
     replicas: Annotated[
-        tuple[Annotated[int, about(ge=2)], ...], about("Numbers of replicas of each system.", min_length=1)
+        tuple[Annotated[int, about(ge=2)], ...], about("Numbers of runs of each system.", min_length=1)
     ] = (3, 5, 10, 20)
     segments: Annotated[
         tuple[Annotated[int, about(ge=2)], ...],
@@ -34,7 +34,7 @@ class PowerSettings(Settings, frozen=True):
     ] = ()
     delta: Annotated[
         Annotated[float, about(gt=0)] | None,
-        about("A difference to be found: how many segments would each number of replicas need?"),
+        about("A difference to be found: how many segments would each number of runs need?"),
     ] = None
     power: Annotated[float, about("The wanted probability of finding a difference.", gt=0, lt=1)] = 0.8
     unit: Annotated[
@@ -73,8 +73,7 @@ class ReplicationSettings(Settings, frozen=True):
     sizes: Annotated[
         tuple[Annotated[int, about(ge=1)], ...],
         about(
-            "Replicas that a small experiment draws, as far as the smaller pool of a pair goes.",
-            min_length=1,
+            "Runs that a small experiment draws, as far as the smaller pool of a pair goes.", min_length=1
         ),
     ] = (1, 3, 5, 10, 50)
     repeats: Annotated[int, about("Small experiments of each size.", ge=2)] = 250
@@ -87,7 +86,7 @@ class CalibrateSettings(Settings, frozen=True):
 
     metrics: StudyMetrics = "first"
     sizes: Annotated[
-        tuple[Annotated[int, about(ge=1)], ...], about("Replicas of each side of a trial.", min_length=1)
+        tuple[Annotated[int, about(ge=1)], ...], about("Runs of each side of a trial.", min_length=1)
     ] = (3, 5)
     methods: Annotated[Methods, about("The tests; by default those of the experiment.")] = ()
     trials: Annotated[int, about("Trials of each kind and size.", ge=1)] = 300

@@ -31,11 +31,9 @@ from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, one_each, oriented
 from replitune.significance.kernels.random import resample_keys
 
-PAIRED_NOTE = Note("paired", "replicas paired in stored order")
+PAIRED_NOTE = Note("paired", "runs paired in stored order")
 SPEAKS = "these outputs: not alike in every segment"
-NOT_PAIRED_NOTE = Note(
-    "not-paired", "not as many replicas of one system as of the other: use `pairing: free`"
-)
+NOT_PAIRED_NOTE = Note("not-paired", "not as many runs of one system as of the other: use `pairing: free`")
 
 
 @iv.significance_test(cited="stratified approximate randomisation over all replicas (Clark et al., 2011)")
@@ -48,14 +46,14 @@ def clark(
     aggregation: Annotated[
         Literal["mean", "pooled"],
         about(
-            "Score of the statistics pooled over replicas (as multeval), or mean of replica "
-            "scores; then outputs are permuted into labelled replica slots."
+            "Score of the statistics pooled over runs (as multeval), or mean of run "
+            "scores; then outputs are permuted into labelled run slots."
         ),
     ] = "pooled",
     pairing: Annotated[
         Literal["free", "index"],
         about(
-            "Deal all outputs of a segment, or exchange only those of replicas that belong "
+            "Deal all outputs of a segment, or exchange only those of runs that belong "
             "together: by id where both systems have the same ids, else in stored order."
         ),
     ] = "free",

@@ -128,7 +128,7 @@ def crossed(
     if bound is not None:
         notes.append(bound.note())
     if pools_groups(a, b, strata):
-        notes.append(Note("pooled-groups", "a group with one replica: all groups pooled"))
+        notes.append(Note("pooled-groups", "one group has a single run: all groups are pooled"))
     notes += pair.notes(G_eff, units[0], design)
     p = None
     interval: dict[str, float] = {}

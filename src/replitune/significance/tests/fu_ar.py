@@ -37,13 +37,13 @@ def fu_ar(
     a, b = comparison.a, comparison.b
     contrast = Contrast("fu-ar", comparison, alternative, "replica")
     if a.n != b.n:
-        text = f"replicas cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; use replica-permutation"
+        text = f"runs cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; use replica-permutation"
         return contrast.row(None, Note("not-paired", text), pairing="index")
     in_a, in_b, how = iv.pair_replicas(a, b, strata)
     differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
     exact = a.n < 63 and 2**a.n <= samples
     deltas = product(signs(a.n, samples, exact, rng), differences) / a.n
-    note = Note("paired", f"replicas paired {'by' if how == 'replica id' else 'in'} {how}")
+    note = Note("paired", f"runs paired {'by id' if how == 'replica id' else f'in {how}'}")
     exchanged = Exchanged(deltas, exact, a.n * math.log(2))
     return contrast.exchange_row(exchanged, samples, note, pairing="index")
 

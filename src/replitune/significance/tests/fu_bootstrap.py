@@ -18,7 +18,7 @@ from replitune.significance.base import Comparison, Note, TestResult
 from replitune.significance.counting import Contrast, few_replicas_note, folded_iv, identical
 from replitune.statistics.systems import SystemStatistics
 
-ONE_REPLICA_NOTE = Note("one-replica", "one replica has no variance to draw from")
+ONE_REPLICA_NOTE = Note("one-replica", "one run has no variance to draw from")
 
 
 @iv.significance_test(cited="the bootstrap of whole-test-set scores (Fu et al., 2016)")

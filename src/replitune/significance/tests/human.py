@@ -302,7 +302,7 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
         text = f"the judged {word}s are taken as chosen at random"
         odd = _differs(sample)
         code = "selection-unknown" if odd is None else "selection-differs"
-        text += "" if odd is None else f", and metrics say that they are not (p = {odd:.2g})"
+        text += "" if odd is None else f", but by the metrics they were not (p = {odd:.2g})"
         notes.append(Note(code, text))
     for side in (pair.a, pair.b):
         if len(side.runs) > 1 and (side.rows is None or len(side.rows) == 1):
@@ -352,6 +352,6 @@ def _rater_notes(metric: Judgements, a: str, b: str) -> list[Note]:
         within = sum(float(((d - d.mean()) ** 2).sum()) for d in each) / (paired - len(each))
         p = float(fdtrc(len(each) - 1, paired - len(each), between / within)) if within > 0 else 1.0
         if p < ODD:
-            text = f"raters differ about {b} and {a} (F test p = {max(p, 1e-4):.2g}): another team may, too"
+            text = f"raters disagree about {b} and {a} (F test p = {max(p, 1e-4):.2g}): so may another team"
             notes.append(Note("rater-effects", text))
     return notes

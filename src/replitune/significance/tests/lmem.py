@@ -84,7 +84,7 @@ def lmem(
     )
     lonely = [s.name for s in (a, b) if s.n == 1]
     if runs and lonely:
-        text = f"one replica of {' and of '.join(lonely)}: noise of runs unknown, no p"
+        text = f"one run of {' and of '.join(lonely)}: no p, as the noise of runs is unknown"
         return contrast.row(None, Note("one-replica", text))
     if table.segments < 2:
         return contrast.row(None, Note("one-unit", "one segment: no p"))
@@ -275,15 +275,15 @@ def _notes(
     if not (a.smooth and b.smooth):
         notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
     if design == "runs" and len({*a.groups, *b.groups}) > 1:
-        notes.append(Note("pooled-groups", "all groups of replicas pooled"))
+        notes.append(Note("pooled-groups", "all groups of runs pooled"))
     if not runs and design == "runs" and M > S:
         here = ""
         if noise > 0:
             ratio = table.between_runs / (M - S) / noise
             here = f"; here it varies {ratio:.3g} times as much ({M - S} degrees of freedom)"
         text = (
-            "no effect of runs: outputs of one run taken as independent; .05 is .17 where the mean "
-            f"of a run varies twice as much as that says, .33 at four times{here}"
+            "no effect of runs in the model: outputs of one run are taken as independent; .05 is really "
+            f".17 where the means of runs vary twice as much as that implies, .33 at four times{here}"
         )
         notes.append(Note("no-run-effect", text))
     if M > S and noise > 0:

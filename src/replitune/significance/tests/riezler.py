@@ -39,7 +39,7 @@ def riezler(
     replica: Annotated[
         str,
         about(
-            "The replica with the median score (`median`), of that id, or each pair of replicas in "
+            "The run with the median score (`median`), of that id, or each pair of runs in "
             "turn (`every`): then p is min(1, 2 median p), valid however the pairs depend on each "
             "other (Rueger 1978)."
         ),
@@ -135,7 +135,7 @@ def _every_pair(
     low, median, high = np.percentile(p, [2.5, 50, 97.5])
     score_a, score_b = iv.aggregate_scores(comparison, "mean")
     text = (
-        f"p of {p.size} pairs of replicas: median {median:.4f}, "
+        f"p of {p.size} pairs of runs: median {median:.4f}, "
         f"2.5% {low:.4f}, 97.5% {high:.4f}; p is twice the median"
     )
     return replace(

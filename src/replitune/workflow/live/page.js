@@ -80,7 +80,7 @@ function figure(system, curves, low, high, longest, colour) {
   const y = (score) => top + (height - top - bottom) * (high - score) / ((high - low) || 1);
   const made = element("figure");
   const picture = drawing("svg", {viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": `${system}: ${curves.length} replicas, dev scores from ${low.toFixed(2)} to ${high.toFixed(2)}`});
+    "aria-label": `${system}: ${curves.length} runs, dev scores from ${low.toFixed(2)} to ${high.toFixed(2)}`});
   for (const score of [low, high]) {
     picture.append(drawing("line", {class: "axis", x1: left, x2: width - 6, y1: y(score), y2: y(score)}));
     picture.append(drawing("text", {x: left - 4, y: y(score) + 4, "text-anchor": "end"}, score.toFixed(2)));

@@ -15,11 +15,11 @@ from replitune.replicas import Replica
 from replitune.significance.looks.record import PairLook, Record, read_record
 
 PEEKING = (
-    "Not final, and not to stop or to add runs by: testing at every look, with no rule, finds .05 "
-    "in up to .17 of experiments without a difference (docs/adaptive.md)."
+    "Not final: do not stop or add runs because of it. Testing at every look, without a rule, finds a "
+    "difference at .05 in up to .17 of experiments that have none (docs/adaptive.md)."
 )
 BY_RULE = (
-    "Not final. Looks are by the rule of `until: settled`: what is settled stays so, what is open "
+    "Not final. Looks follow the rule of until: settled: what is settled stays so, and what is open "
     "may still change (docs/adaptive.md)."
 )
 SHOWN = 6

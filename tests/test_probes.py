@@ -33,7 +33,9 @@ def workflow() -> SimpleNamespace:
         dag=SimpleNamespace(needrun_jobs=lambda: [job]),
         resource_settings=SimpleNamespace(nodes=100),
         configfiles=["x.yaml"],
-        storage_settings=SimpleNamespace(default_storage_provider="fs"),
+        storage_settings=SimpleNamespace(
+            default_storage_provider="s3", default_storage_prefix="s3://bucket"
+        ),
         modifier=SimpleNamespace(is_main_snakefile=lambda: False),
         local_exec=True,
         scheduler=SimpleNamespace(job_rate_limiter="100/1s"),
@@ -46,7 +48,13 @@ def answers(workflow: SimpleNamespace) -> list:
     return [getattr(of_snakemake, name)(workflow) for name in names]
 
 
-KNOWN = [[of_snakemake.Planned("results/x/logs/a.log", {"system": "s"})], 100, ["x.yaml"], "fs", False]
+KNOWN = [
+    [of_snakemake.Planned("results/x/logs/a.log", {"system": "s"})],
+    100,
+    ["x.yaml"],
+    "s3://bucket",
+    False,
+]
 UNKNOWN = [None, 3, [], None, True]
 
 

@@ -92,6 +92,18 @@ def test_options_of_the_slurm_profile_are_known_to_every_plugin_that_is_allowed(
     assert allowed.endswith(">=2.8")  # 2.7.1 does not know `no_requeue`
 
 
+def test_the_slurm_profile_groups_every_rule_of_short_jobs():
+    profile = yaml.safe_load(text("workflow/profiles/slurm/config.yaml"))
+    rules = {
+        name
+        for path in (ROOT / "workflow" / "rules").glob("*.smk")
+        for name in re.findall(r"^(?:rule|checkpoint) (\w+):", path.read_text("utf-8"), re.MULTILINE)
+    }
+    long = {"train", "tune", "train_replica", "ask", "look"}
+    few = {"kernels", "derive", "human", "meta"}
+    assert {group.partition("=")[0] for group in profile["groups"]} == rules - long - few
+
+
 def test_citations_of_the_paper_are_in_its_bibliography():
     paper = text("paper/paper.md")
     cited = set(re.findall(r"@([a-z]+\d{4})", paper))

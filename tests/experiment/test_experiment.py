@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -10,12 +11,13 @@ from replitune.corpus.outputs import expand, natural
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
-from replitune.experiment.plan import Cost, check_memory, costs
+from replitune.experiment.plan import Cost, check_disk, check_memory, costs
 from replitune.experiment.reading import load, resolve
-from replitune.experiment.sizes import Sizes
+from replitune.experiment.sizes import DIFFERENT, Sizes
 from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import read_yaml
 from replitune.replicas import replica_ids
+from replitune.running.files import write_lines
 from support import ROOT
 
 
@@ -212,6 +214,42 @@ def test_memory_grows_with_the_texts_that_are_named(tmp_path: Path):
     assert memory("score", testset="t", metric="bleu", system="all") > 300
     needs = {cost.stage: (cost.memory_mb, cost.largest) for cost in costs(experiment, tmp_path)}
     assert needs["train"] == (whole, "train/all"), "what the user says of hiero holds"
+    assert sizes.scored("t", ["all"], 0) == pytest.approx(DIFFERENT * 0.2)
+    text = sizes.text_mb("train")
+    disk = {cost.stage: cost.disk_mb for cost in costs(experiment, tmp_path) if cost.disk_mb}
+    assert disk == {"train": round(15 * text), "table": round(100 * text)}, "a grammar's rules wait there"
+
+
+def test_outputs_that_are_the_same_in_many_replicas_take_less_memory(tmp_path: Path):
+    for r, lines in enumerate((["a", "b"], ["a", "c"], ["a", "c"])):
+        write_lines(tmp_path / f"o{r}", lines)
+    experiment = outputs_experiment(tmp_path, {"t": "o*", "u": ["none", "there", "yet"]})
+    write_lines(tmp_path / "r", ["x", "y"])
+    sizes = Sizes(experiment)
+    assert sizes.cells("t", ["a"]) == sizes.cells("u", ["a"]) == 6e-6
+    assert sizes.scored("t", ["a"]) == pytest.approx(3e-6 + 5 * 2e-6)
+    assert sizes.scored("u", ["a"]) == pytest.approx(6e-6 + 5 * 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("stage", "segments", "different", "took"),
+    [
+        ("score", 300_000, 0.394, 1648),
+        ("score", 100_000, 1.0, 1041),
+        ("report", 300_000, 0.394, 2757),
+        ("report", 100_000, 1.0, 2757),
+    ],
+)
+def test_jobs_on_many_segments_take_no_more_than_is_asked_for_nor_less_than_half(
+    monkeypatch: pytest.MonkeyPatch, stage: str, segments: int, different: float, took: int
+):
+    """By peaks in MB of jobs on 20 runs of two systems, with 12 words a segment."""
+    many = {name: {"backend": "corruption", "errors": 0.3, "replicas": {"seeds": 20}} for name in "ab"}
+    corpus = {"kind": "synthetic", "tests": {"t": segments}}
+    experiment = Experiment(resolve({"experiment": "x", "corpus": corpus, "systems": many}))
+    monkeypatch.setattr(Sizes, "_different", lambda self, system, testset: different)
+    names = {"testset": "t", "metric": "bleu", "system": "a"} if stage == "score" else {}
+    assert took <= experiment.stage(stage, **names).memory_mb(Sizes(experiment)) <= 2 * took
 
 
 def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPatch):
@@ -220,6 +258,14 @@ def test_what_does_not_fit_into_the_machine_is_said(monkeypatch: pytest.MonkeyPa
     (error,) = check_memory(stages)
     assert "train/b would take more memory than there is" in str(error)
     assert "9,000 MB" in str(error)
+
+
+def test_what_does_not_fit_onto_the_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=(9000 << 20) + 1))
+    stages = [Cost("table", 2, None, 1, "table/t/a", 9001), Cost("train", 1, None, 1, "train/a", 9000)]
+    (text,) = check_disk(stages, tmp_path / "results" / "x")
+    assert "a job of table needs about 9,001 MB on the disk" in text
+    assert text.endswith("x has 9,000 MB")
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,7 @@ def test_bytes_do_not_depend_on_what_is_in_memory_at_a_time(tmp_path, monkeypatc
         monkeypatch.setattr(extract, "BLOCK", block)
         monkeypatch.setattr(extract, "PART", part)
         monkeypatch.setattr(extract, "GROUP", group)
+        monkeypatch.setattr("replitune.hiero.scores.BLOCK", block)
         assert content_of(str(i)) == whole
 
 

@@ -88,6 +88,16 @@ def test_threads_and_repetition_do_not_change_a_byte(tmp_path: Path) -> None:
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
+@pytest.mark.parametrize("size", [1, 7])
+def test_blocks_do_not_change_a_byte(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = text(30)
+    train_phrase_system(source, target, PhraseSettings(), tmp_path / "whole")
+    for name in ("pairs.BLOCK", "pairs.MOST", "scores.BLOCK", "kneser_ney.BLOCK"):
+        monkeypatch.setattr(f"replitune.phrase.{name}", size)
+    train_phrase_system(source, target, PhraseSettings(), tmp_path / "parts")
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
 def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
     source, target = text(30)
     settings = {

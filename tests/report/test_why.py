@@ -41,7 +41,9 @@ def right_by_hand(gram: str, runs: list[list[str]], streams: list[list[str]]) ->
     ]
 
 
-def test_words_are_counted_as_by_hand_in_every_run():
+@pytest.mark.parametrize("block", [1 << 16, 7])
+def test_words_are_counted_as_by_hand_in_every_run(block: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("replitune.report.words.BLOCK", block)
     streams = [references(), [f"{line} day" for line in references()]]
     runs = {name: [output(s, r) for r in range(3)] for s, name in enumerate(("a", "b"))}
     found = compare_words(streams, {name: outputs_of(lines).every() for name, lines in runs.items()})

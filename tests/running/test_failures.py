@@ -22,12 +22,14 @@ def test_the_last_message_of_a_log_is_told(tmp_path: Path):
 def test_other_programs_words_are_cut_and_silence_is_named(tmp_path: Path):
     log = tmp_path / "a.log"
     log.write_text("".join(f"line {i}\n" for i in range(10)))
-    said = last_words({"a": log, "b": tmp_path / "nothing"})
+    (tmp_path / "silent.log").touch()
+    said = last_words({"a": log, "b": tmp_path / "silent.log", "c": tmp_path / "elsewhere.log"})
     assert "line 7\n    line 8\n    line 9\n" in said
     assert "line 6" not in said
     log.write_text("replitune: a warning\n" + log.read_text() * 5)
     assert "a warning" not in last_words({"a": log})
     assert "  b:\n    ended without a message" in said
+    assert "  c:\n    its log is not on this machine" in said
 
 
 def test_many_messages_are_counted(tmp_path: Path):

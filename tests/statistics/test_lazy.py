@@ -56,6 +56,8 @@ def test_tests_do_not_depend_on_what_is_kept(store: Path, tmp_path: Path, replit
     assert run("with threads", "--threads", "3") == whole
     monkeypatch.setattr("replitune.significance.run.PAIRS", 1)
     assert run("pair by pair") == whole
+    monkeypatch.setattr("replitune.statistics.store.ROWS", 7)
+    assert run("rows") == whole
 
 
 def test_only_what_was_used_last_is_kept(store: Path):

@@ -195,19 +195,20 @@ def test_options_of_snakemake_are_not_lost():
 @pytest.mark.parametrize(
     ("config", "rest", "expected"),
     [
-        ("cores: 2", ["--quiet"], ["mem_mb=3000"]),
-        ("cores: 2", ["--resources", "gpu=1"], ["mem_mb=3000"]),
+        ("cores: 2", ["--quiet"], ["mem_mb=3000", "disk_mb=70"]),
+        ("cores: 2", ["--resources", "gpu=1"], ["mem_mb=3000", "disk_mb=70"]),
         ("cores: 2", ["--resources", "mem_mb=9"], []),
         ("executor: slurm", [], []),
         ("resources: {mem_mb: 9}", [], []),
     ],
 )
-def test_jobs_on_this_machine_share_its_memory(
+def test_jobs_on_this_machine_share_its_memory_and_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, rest: list[str], expected: list[str]
 ):
     (tmp_path / "config.yaml").write_text(config)
     monkeypatch.setattr("replitune.running.files.memory", lambda: 3000 << 20)
-    assert _limits(tmp_path, rest) == expected
+    monkeypatch.setattr("replitune.running.files.free_mb", lambda folder: 70)
+    assert _limits(tmp_path, tmp_path, rest) == expected
     command = Engine(Path("x"), tmp_path, Path("r"), resources=expected, options=rest).command
     assert command.count("--resources") == bool(expected or "--resources" in rest)
     given = [word for word in command if "=" in word]

@@ -18,7 +18,9 @@ def read_experiment():
     with one_message():
         require_one_version()
         experiment = Experiment(
-            resolve(config, find_source(probe.config_files(workflow), config))
+            resolve(
+                with_texts(config), find_source(probe.config_files(workflow), config)
+            )
         )
         experiment.outputs  # looks for files of systems that are on disk
         require_writable(".snakemake")
@@ -56,10 +58,10 @@ wildcard_constraints:
 
 def command(stage, option=""):
     """The one command of a rule."""
-    return (
-        f"replitune job {stage} --settings {{params.job:q}} {option} --threads {{threads}}"
-        " --log {log.text:q} --record {log.record:q}"
-    )
+    job = f"replitune job {stage} --settings {{params.job:q}} {option} --threads {{threads}}"
+    if STORAGE is None:
+        return f"{job} --log {{log.text:q}} --record {{log.record:q}}"
+    return in_storage(job)
 
 
 def failure_option(wildcards, output):
@@ -74,7 +76,9 @@ def job_settings(stage, **names):
 
 def job_inputs(stage, **names):
     """What it reads."""
-    return lambda wildcards: find_job(stage, names or dict(wildcards.items())).planned
+    return lambda wildcards: inputs_of(
+        find_job(stage, names or dict(wildcards.items()))
+    )
 
 
 def find_job(stage, names):
@@ -149,6 +153,13 @@ def amounts(stage, runtime, gpu=None, **names):
         resources
         if gpu is None
         else dict(resources, gpu=amount("gpu", gpu, growing=False))
+    )
+
+
+def disk_of(stage):
+    """Room on the disk that a job needs while it runs."""
+    return lambda wildcards: EXPERIMENT.stage(stage, **dict(wildcards.items())).disk_mb(
+        SIZES
     )
 
 

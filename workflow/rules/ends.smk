@@ -19,9 +19,9 @@ from replitune import __version__, probes
 from replitune.errors import ReplituneError
 from replitune.experiment.jobs import jobs_of
 from replitune.experiment.plan import cautions
-from replitune.ledger.records import check_origins
+from replitune.ledger.records import MADE, check_origins
 from replitune.ledger.runs import NAME as RUN, write_run
-from replitune.probes import slurm, snakemake as probe
+from replitune.probes import s3, slurm, snakemake as probe
 from replitune.running import locks
 from replitune.running.failures import last_words
 from replitune.running.files import flush_all
@@ -73,15 +73,7 @@ def require_one_version():
 
 def require_places(page):
     """Settings tell jobs where their files are, so Snakemake must not put them elsewhere."""
-    if (provider := probe.default_storage(workflow)) is not None:
-        raise ReplituneError(
-            "jobs find their inputs, records and locks in a folder that all machines share, and"
-            " Snakemake would move files out of it",
-            found=f"--default-storage-provider {provider}",
-            fix="leave it out, and start in a folder that every node sees (NFS, Lustre); without"
-            " one, run the whole experiment as one job",
-        )
-    if page != AT.page:
+    if STORAGE is None and page != AT.page:
         raise ReplituneError(
             "a module with `prefix` or `replace_prefix`: its jobs would not find their files",
             fix="leave it out; every experiment has a folder of its own, results/<experiment>/",
@@ -124,7 +116,9 @@ def working_systems(jobs):
         for stage in ("train", "table", "tune", "ask", "decode")
     )
     systems = {
-        job.wildcards.get("system") for job in jobs if job.log.startswith(folders)
+        job.wildcards.get("system")
+        for job in jobs
+        if without_storage(job.log).startswith(folders)
     }
     return sorted(systems - {None})
 
@@ -177,7 +171,8 @@ def leave_word(jobs):
     """Record which experiment this is and what is to be done, for `replitune watch`. The numbers do
     not depend on it."""
     try:
-        write_run(EXPERIMENT, [job.log for job in jobs], probe.parallel(workflow))
+        logs = [without_storage(job.log) for job in jobs]
+        write_run(EXPERIMENT, logs, probe.parallel(workflow))
         forget_earlier(EXPERIMENT.folder)
     except OSError as error:
         print(f"warning: watchers are not told of this run: {error}", file=sys.stderr)
@@ -198,8 +193,8 @@ def after_last_job():
 def after_failure(log):
     """Print the messages of the failed jobs last, and what to do next."""
     failed = {
-        f"{words(name.removesuffix('.log').split('/', 3)[-1])} ({name})": name
-        for name in failed_logs(HEARD.events)
+        f"{words(without_storage(name).removesuffix('.log').split('/', 3)[-1])} ({name})": name
+        for name in map(without_direction, failed_logs(HEARD.events))
         if not is_done(Path(name).with_suffix(".json"))  # of a group, others may be
     }
     print("Complete log(s):", *[log] if isinstance(log, str) else log, file=sys.stderr)

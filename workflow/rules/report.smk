@@ -45,8 +45,10 @@ rule report:
 rule manifest:
     input:
         rules.report.output,
+        **everything(),
     output:
         AT.manifest,
+        **index(),
     log:
         **logs("manifest", "manifest"),
     conda:

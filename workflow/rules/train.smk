@@ -17,6 +17,7 @@ rule train:
     threads: threads_of_system
     resources:
         **amounts("train", runtime=120, gpu=0),
+        disk_mb=disk_of("train"),
     params:
         job=job_settings("train"),
     message:
@@ -39,6 +40,7 @@ rule table:
     threads: 1
     resources:
         **amounts("table", runtime=60),
+        disk_mb=disk_of("table"),
     params:
         job=job_settings("table"),
     message:

@@ -229,6 +229,10 @@ class Backend:
         set."""
         return {"train": 4000, "train_replica": 4000, "tune": 2000}.get(stage, 1000)
 
+    def disk_mb(self, stage: str, train_mb: float) -> int:
+        """Room on the disk that a job of a stage needs while it runs, where that is much."""
+        return 0
+
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:
         """The settings of a small system that compiles, by `warm_up`, what this one runs; None:

@@ -4,8 +4,9 @@
 
 All mistakes are reported at once. With --data the texts are checked, too: that they exist, are
 text, and have the right numbers of lines. The jobs that would run are listed with their cost,
-judged by earlier runs, and their memory, judged by the sizes of the texts. This machine must have
-that memory, unless the profile (--profile, as for `run`) sends jobs elsewhere.
+judged by earlier runs, and with the memory and disk that they take, judged by the sizes of the
+texts. This machine must have that memory, unless the profile (--profile, as for `run`) sends jobs
+elsewhere.
 """
 
 from __future__ import annotations
@@ -36,18 +37,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings, options.results)
-    from replitune.experiment.plan import cautions, check_data, check_memory, costs
-    from replitune.workflow.places import executor, profile_of
+    from replitune.experiment.plan import (
+        cautions,
+        check_data,
+        check_disk,
+        check_memory,
+        check_storage,
+        costs,
+    )
+    from replitune.workflow.places import executor, profile_of, stores_elsewhere
 
     errors = experiment.missing(experiment.systems)
+    profile = profile_of(Path(options.experiment), options.profile)
+    if stores_elsewhere(profile):
+        errors += check_storage(experiment)
     stages = costs(experiment, Path(options.results)) if options.data else []
     if options.data:
         errors += check_data(experiment)
-        if executor(profile_of(Path(options.experiment), options.profile)) == "local":
+        if executor(profile) == "local":
             errors += check_memory(stages)
     if errors:
         raise ExperimentError(errors)
-    for caution in cautions(experiment):
+    for caution in [*cautions(experiment), *check_disk(stages, experiment.folder)]:
         print(f"warning: {caution}", file=sys.stderr)
     replicas = {name: str(len(experiment.replicas(name))) for name in experiment.systems}
     if experiment.looks is not None:
@@ -66,10 +77,11 @@ def run(options: argparse.Namespace) -> None:
         sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
         print(f"  looks:     at {', '.join(map(str, sizes))}, by {plan.metric} on {plan.testset}")
     if options.data:
-        print("\n  stage         jobs   CPU seconds   MB of a job")
+        print("\n  stage         jobs   CPU seconds   MB of a job   on the disk")
         for cost in stages:
             seconds = "?" if cost.seconds is None else f"{cost.seconds:,.0f}"
-            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}   {cost.memory_mb:>11,}")
+            disk = f"   {cost.disk_mb:>11,}" if cost.disk_mb else ""
+            print(f"  {cost.stage:<12} {cost.jobs:>5}   {seconds:>11}   {cost.memory_mb:>11,}{disk}")
         known = [cost.seconds for cost in stages if cost.seconds is not None]
         total = f"{sum(known):>11,.0f}" if known else "          ?"
         print(f"  {'in all':<12} {sum(cost.jobs for cost in stages):>5}   {total}")

@@ -15,6 +15,7 @@ import msgspec
 
 from replitune.errors import ReplituneError
 from replitune.experiment.stage import STAGES, Conditions, Stage, paths_of
+from replitune.ledger.records import index, results_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-failures", action="store_true", help="if a single run cannot be made, go on without it"
     )
     parser.add_argument("--record", metavar="FILE", help="write how this job ran, as JSON")
+    parser.add_argument(
+        "--from-storage",
+        action="store_true",
+        help="Snakemake has brought the inputs from a storage, with the records of who made them",
+    )
 
 
 def read_stage(options: argparse.Namespace) -> Stage:
@@ -39,6 +45,8 @@ def read_stage(options: argparse.Namespace) -> Stage:
 
 
 def inputs(options: argparse.Namespace) -> list[Path]:
+    if options.from_storage:
+        index(results_of(options.record))
     return [path for path in paths_of(read_stage(options).inputs) if path.exists()]
 
 

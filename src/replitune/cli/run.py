@@ -72,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     from replitune.experiment.experiment import Experiment
     from replitune.experiment.reading import load
     from replitune.workflow.engine import Engine
+    from replitune.workflow.places import stores_elsewhere
 
     for word in options.rest:
         if (instead := OURS.get(word.partition("=")[0])) is not None:
@@ -87,8 +88,14 @@ def run(options: argparse.Namespace) -> int:
         [f"{key}={value}" for key, value in given.items() if value is not None],
         options.cores,
         options.rest,
-        _limits(profile, options.rest),
+        _limits(profile, experiment.folder, options.rest),
     )
+    if stores_elsewhere(profile, options.rest):
+        raise ReplituneError(
+            "results in a storage are not in the folder that `run` shows, and makes whole",
+            fix="start Snakemake itself: "
+            + shlex.join(["snakemake", *engine.command[engine.command.index("--configfile") :]]),
+        )
     engine.release()
     engine = _with_losses(engine, experiment)
     log = experiment.folder / "logs" / "snakemake.log"
@@ -222,13 +229,13 @@ def _profile(given: str | None, file: Path) -> Path:
     return folder
 
 
-def _limits(profile: Path, rest: Sequence[str]) -> list[str]:
-    """The memory that jobs on this machine may take together, unless somebody said it."""
+def _limits(profile: Path, folder: Path, rest: Sequence[str]) -> list[str]:
+    """The memory and disk that jobs on this machine may take together, unless somebody said it."""
     from replitune.experiment.yaml_file import read_yaml
-    from replitune.running.files import memory
+    from replitune.running.files import free_mb, memory
     from replitune.workflow.places import executor
 
     said = any(word.startswith(("mem_mb=", "mem_mib=", "mem=")) for word in rest)
     if said or executor(profile) != "local" or "resources" in read_yaml(profile / "config.yaml")[0]:
         return []
-    return [f"mem_mb={memory() >> 20}"]
+    return [f"mem_mb={memory() >> 20}", f"disk_mb={free_mb(folder)}"]

@@ -14,9 +14,9 @@ from replitune.backends.interface import Given
 from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
-from replitune.experiment.jobs import Job, jobs_of
+from replitune.experiment.jobs import jobs_of
 from replitune.experiment.sizes import Sizes
-from replitune.running.files import memory
+from replitune.running.files import free_mb, memory
 
 SAMPLE = 10_000
 """Lines of the training text by which its languages are known."""
@@ -24,7 +24,7 @@ SAMPLE = 10_000
 
 @dataclass(frozen=True)
 class Cost:
-    """Jobs of one stage, the CPU seconds that they would take, and the memory of the largest."""
+    """Jobs of one stage, the CPU seconds that they would take, and the memory and disk of the largest."""
 
     stage: str
     jobs: int
@@ -33,6 +33,7 @@ class Cost:
     memory_mb: int
     largest: str
     """Its name."""
+    disk_mb: int = 0
 
 
 def costs(experiment: Experiment, results: Path) -> list[Cost]:
@@ -41,19 +42,29 @@ def costs(experiment: Experiment, results: Path) -> list[Cost]:
     own = experiment.folder / "manifest.json"
     means = _mean_seconds([own] if own.exists() else sorted(results.glob("*/manifest.json")))
     needs: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    disk: dict[str, int] = defaultdict(int)
     sizes = Sizes(experiment)
     for job in jobs_of(experiment):
-        needs[job.name.partition("/")[0]].append((_memory_mb(experiment, job, sizes), job.name))
+        name, stage = job.name.partition("/")[0], experiment.stage(job.stage, **job.names)
+        # what its system or metric says, or else what the sizes of its texts tell
+        asked = experiment.asked(job.names).get("mem_mb") or stage.memory_mb(sizes)
+        needs[name].append((asked, job.name))
+        disk[name] = max(disk[name], stage.disk_mb(sizes))
     return [
-        Cost(stage, len(jobs), len(jobs) * means[stage] if stage in means else None, *max(jobs))
-        for stage, jobs in needs.items()
+        Cost(name, len(jobs), len(jobs) * means[name] if name in means else None, *max(jobs), disk[name])
+        for name, jobs in needs.items()
     ]
 
 
-def _memory_mb(experiment: Experiment, job: Job, sizes: Sizes) -> int:
-    """What a job asks for: what its system or metric says, or else what the sizes of its texts tell."""
-    asked = experiment.asked(job.names).get("mem_mb")
-    return asked or experiment.stage(job.stage, **job.names).memory_mb(sizes)
+def check_disk(stages: Sequence[Cost], folder: Path) -> Iterator[str]:
+    """Jobs that need more room than is free where the results go. They may have been done: a warning."""
+    free = free_mb(folder)
+    for cost in stages:
+        if cost.disk_mb > free:
+            yield (
+                f"a job of {cost.stage} needs about {cost.disk_mb:,} MB on the disk while it runs; "
+                f"{folder} has {free:,} MB"
+            )
 
 
 def check_memory(stages: Sequence[Cost]) -> Iterator[ReplituneError]:
@@ -167,6 +178,22 @@ def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
                 f"{part}: source and reference are exchanged",
                 found=f"a source such as {source[0]!r}, a reference such as {target[0]!r}",
                 expected="the languages of the training text",
+            )
+
+
+def check_storage(experiment: Experiment) -> Iterator[ReplituneError]:
+    """What needs a folder that all machines share, where results are in a storage of Snakemake's."""
+    needs = {
+        "`until: settled`: Snakemake reads every look, to plan what comes after it": experiment.looks,
+        "systems whose outputs are on disk": experiment.outputs,
+        "files of scores or judgements": [*experiment.numbers_given],
+    }
+    for what, there in needs.items():
+        if there:
+            yield ReplituneError(
+                f"not without a folder that all machines share: {what}",
+                fix="leave out --default-storage-provider, and start in such a folder (NFS, Lustre), or "
+                "run the whole experiment as one job",
             )
 
 

@@ -3,7 +3,7 @@ they run. Files that do not exist yet count as nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +17,9 @@ T = TypeVar("T")
 
 BYTES_OF_PAIR = 150
 """Of the synthetic language pair."""
+
+DIFFERENT = 0.4
+"""At most this share of the outputs of tuned replicas."""
 
 
 class Sizes:
@@ -51,14 +54,27 @@ class Sizes:
         replicas = sum(len(self.experiment.replicas(system)) for system in systems)
         return replicas * self.segments(testset) / 1e6
 
-    def scored(self, testset: str, systems: Iterable[str], references: int = 5) -> float:
-        """The same where references are at hand, which take as much as outputs of so many replicas."""
-        return self.cells(testset, systems) + references * self.segments(testset) / 1e6
+    def scored(self, testset: str, systems: Sequence[str], references: int = 5) -> float:
+        """Millions of different outputs, and of references, which take as much as so many of them."""
+        outputs = sum(self._different(name, testset) * self.cells(testset, [name]) for name in systems)
+        return outputs + references * self.segments(testset) / 1e6
 
     def tested(self, testset: str, systems: Iterable[str], most: int = 10) -> float:
-        """The same of the largest systems that are in memory together when pairs are tested."""
+        """Millions of outputs of the largest systems that are in memory together when pairs are tested."""
         replicas = self.experiment.replicas
         return self.cells(testset, sorted(systems, key=lambda name: -len(replicas(name)))[:most])
+
+    def _different(self, system: str, testset: str) -> float:
+        """At most this share of its outputs are different; of given files by how they begin."""
+        backend = self.experiment.backends[system]
+        if backend.uses_our_tuners:
+            return DIFFERENT
+        if not getattr(backend, "gives_texts", False):
+            return 1.0
+        files = [*self.experiment.outputs.get(system, {}).get(testset, {}).values()][:10]
+        if not all(path.is_file() for path in files):
+            return 1.0
+        return self._once(f"different of {testset}", lambda _: _share(files), Path(system))
 
     def _most_lines(self, files: Iterable[Path]) -> int:
         return max((int(self._once("lines", _lines, path)) for path in files if path.is_file()), default=0)
@@ -80,6 +96,17 @@ def _unpacked(path: Path) -> float:
             return size
         file.seek(-4, 2)
         return max(size, int.from_bytes(file.read(4), "little"))
+
+
+def _share(files: Sequence[Path]) -> float:
+    """Of the first lines of these files, how many are different."""
+    from replitune.running.files import read_blocks
+
+    try:
+        segments = [*zip(*(next(read_blocks(path, 1 << 16)) for path in files), strict=False)]
+    except ReplituneError:  # its own job says so
+        segments = []
+    return sum(len({*each}) for each in segments) / max(len(segments) * len(files), 1) or 1.0
 
 
 def _lines(path: Path) -> float:

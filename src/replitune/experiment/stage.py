@@ -102,6 +102,10 @@ class Stage(Settings):
         base, more = self.MEMORY_MB
         return round(base + more * self.load(sizes))
 
+    def disk_mb(self, sizes: Sizes) -> int:
+        """Room on the disk that it needs while it runs, where that is much."""
+        return 0
+
     # ---- what a job reads, writes and does
 
     @property

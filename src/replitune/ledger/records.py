@@ -46,6 +46,9 @@ FOLDERS = (
 PAGE = "report.html"
 """Results are the files in these folders, and the page; names that begin with a dot are not."""
 
+MADE = ".made"
+"""The folder that says of each result who made it."""
+
 LAST = "report/report"
 """The record from which all others can be reached by following inputs."""
 
@@ -152,11 +155,25 @@ def recording(
         for name, sha256 in made.items():
             origin, part = work.origins.get(name, ("", ""))
             seconds = work.parts.get(part, 0.0)
-            known = Maker(sha256, _name(results, record), origin, seconds, stamps[name])
-            with atomic_open(_index(results, name)) as handle:
-                json.dump({key: value for key, value in known._asdict().items() if value != []}, handle)
+            _note(results, name, Maker(sha256, _name(results, record), origin, seconds, stamps[name]))
     for path in written:
         remove_remains(path)
+
+
+def _note(results: Path, name: str, made: Maker) -> None:
+    with atomic_open(_index(results, name)) as handle:
+        json.dump({key: value for key, value in made._asdict().items() if value != []}, handle)
+
+
+def index(results: Path) -> None:
+    """Write down, from the records that are here, who made each result: where Snakemake brings results
+    from a storage, their records come with them."""
+    with together():
+        for record, account in records(results).items():
+            for name, sha256 in account.get("outputs", {}).items():
+                made = maker(results, name)
+                if made is None or (made.sha256, made.record) != (sha256, record):
+                    _note(results, name, Maker(sha256, record))
 
 
 def cpu_seconds() -> float:
@@ -316,7 +333,7 @@ def _name(results: Path, record: str | Path) -> str:
 
 
 def _index(results: Path, name: str) -> Path:
-    return results / ".made" / f"{name}.json"
+    return results / MADE / f"{name}.json"
 
 
 WHOLE = {"models": 2, "options": 3, "tuning": 3, "tables": 1, "figures": 1}

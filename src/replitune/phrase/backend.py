@@ -40,6 +40,9 @@ translation."""
 LINKED_MB = 21.5
 """Memory by MB of training text, of a job that reads all of the linked text."""
 
+MODEL_DISK_MB = 15
+"""A model on the disk, but for its tables, by MB of training text."""
+
 Growth = tuple[tuple[float, float], ...]
 """MB that are there at once, and by MB of training text: the line that is the lowest counts."""
 
@@ -86,10 +89,21 @@ class Embedded(Backend):
     MODEL_MB: ClassVar[tuple[Growth, Growth]] = ((0, 10),), ((0, 25),)
     """Memory of a job that makes a table, and what is read of a model and its table; with tables of
     known texts, and what full ones take beside."""
+    DISK_MB: ClassVar[tuple[int, int]] = 1, 25
+    """On the disk while a table of a known text is made, and a full one, by MB of training text."""
+
+    def disk_mb(self, stage: str, train_mb: float) -> int:
+        text, full = self._text_mb(train_mb)
+        train = MODEL_DISK_MB + full * self.DISK_MB[1]
+        return round(text * {"train": train, "table": self.DISK_MB[0]}.get(stage, 0))
+
+    def _text_mb(self, train_mb: float) -> tuple[float, bool]:
+        """MB of the text that it is trained on, and whether its tables are full."""
+        return train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
         """Parts of the model that are read count, though all jobs on a machine share them."""
-        text, full = train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
+        text, full = self._text_mb(train_mb)
         if stage == "train":
             return round(230 + LINKED_MB * text + full * grown(text, self.TABLE_MB[1]))
         if stage == "table":

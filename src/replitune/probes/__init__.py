@@ -12,6 +12,7 @@ VARIABLE = "REPLITUNE_WITHOUT_PROBES"
 LOSSES = {
     "numba": "kernels start and run slower",
     "pyarrow": "every command imports pandas",
+    "s3": "folders that jobs on other machines have put into S3 are missing until the next run",
     "snakemake": "Snakemake's scheduler wakes once a second for every job that is done, which jobs a run "
     "is to do is guessed from what is missing, and mistakes are told without their lines",
 }

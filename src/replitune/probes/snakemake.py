@@ -50,8 +50,15 @@ def config_files(workflow: Any) -> list[Any]:
 
 
 def default_storage(workflow: Any) -> str | None:
-    """Where files are kept that no rule puts anywhere, if not in the working directory."""
-    return _ask(lambda: workflow.storage_settings.default_storage_provider, None)
+    """Where files are kept that no rule puts anywhere, such as s3://bucket; None: in the working
+    directory."""
+
+    def place() -> str | None:
+        settings = workflow.storage_settings
+        provider = settings.default_storage_provider
+        return None if provider is None else settings.default_storage_prefix or f"{provider}:"
+
+    return _ask(place, None)
 
 
 def is_main(workflow: Any) -> bool:

@@ -421,7 +421,7 @@ class ComparisonReport(Report):
         """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
         for store in self.stores:
             for name, system in store.systems.items():
-                scores = store.metric.score(system.statistics)
+                scores = system.scores(store.metric)
                 rows: list[list[object]] = [[i, *map(float, scores[:, i])] for i in range(system.segments)]
                 with atomic_open(_place(folder, store.metric.id, name, ".tsv")) as handle:
                     handle.write(_tsv(["segment", *system.replicas], rows))

@@ -113,7 +113,7 @@ def segments_of(
     median, runs = [], {}
     for name, summary in cell.systems.items():
         system, pairs = store.systems[name], outputs[name]
-        scores = store.metric.score(system.statistics)
+        scores = system.scores(store.metric)
         replica = summary.median_replica
         r = system.replicas.index(replica)
         lines = [pairs.hyps[pair] for pair in pairs.inverse[r].tolist()]
@@ -155,24 +155,28 @@ def page_data(
     for rank, part in enumerate(segments):
         share = budget // (len(segments) - rank)
         told = differences.get(part.testset) or [""] * part.count
-        rows = [_row(part, i, told[i]) for i in range(part.count)]
-        sizes = np.array([_bytes(row) for row in rows])
         scores = np.array([output.scores for output in part.outputs])
         spread = np.ptp(scores, axis=0) if len(scores) else np.zeros(part.count)
         order = np.argsort(-spread, kind="stable")
         detailed = bool(part.runs) or any(output.derivations for output in part.outputs)
         room = share * (1 - FOR_RUNS) if detailed else share
-        fits = int(np.searchsorted(np.cumsum(sizes[order]), room, side="right"))
-        keep = np.sort(order[:fits])
-        left = share - int(sizes[keep].sum())
+        rows: dict[int, Any] = {}
+        used = 0
+        for i in order.tolist():
+            row = _row(part, i, told[i])
+            if used + _bytes(row) > room:
+                break
+            used += _bytes(row)
+            rows[i] = row
+        left = share - used
         details: dict[int, Any] = {}
-        for i in order[:fits].tolist() if detailed else ():
+        for i in rows if detailed else ():
             detail = _details(part, i)
             left -= _bytes(detail) + len(f'"{i}":')
             if left < 0:
                 break
             details[i] = detail
-        budget -= int(sizes[keep].sum()) + sum(map(_bytes, details.values()))
+        budget -= used + sum(map(_bytes, details.values()))
         data.append(
             {
                 "testset": part.testset,
@@ -188,11 +192,11 @@ def page_data(
                 ],
                 "all": part.count,
                 "link": links.get(part.testset),
-                "rows": [rows[i] for i in keep],
+                "rows": [rows[i] for i in sorted(rows)],
                 "details": details,
             }
         )
-        shown.append((part.testset, len(keep), part.count))
+        shown.append((part.testset, len(rows), part.count))
     return embedded(data), shown
 
 

@@ -56,7 +56,7 @@ def explain(
 
 def segment_means(metric: Metric, system: SystemStatistics) -> NDArray[np.float64]:
     """(N,) mean over replicas; NaN where one has no score."""
-    means = metric.score(system.statistics).mean(axis=0)
+    means = system.scores(metric).mean(axis=0)
     if metric.statistic_names[-1:] == ("count",):
         means = np.where((system.statistics[..., -1] != 0).all(axis=0), means, np.nan)
     return means

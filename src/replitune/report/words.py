@@ -19,6 +19,8 @@ ORDERS = 3
 KEPT, MOST = 400, 4000
 """n-grams of each order that are kept, those in which the means of systems differ most; and the
 most numbers of means, of many systems."""
+BLOCK = 1 << 16
+"""Outputs whose n-grams are counted at a time: bounds the memory."""
 SHOWN = 12
 """n-grams of a pair that are shown, and as many of the other direction."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
@@ -103,34 +105,35 @@ def compare_words(
     """`references`: R streams of N. `train`: the target side of the training text, by which words
     are frequent or rare; without it, by the references."""
     wanted = _Wanted(references)
-    right: dict[str, list[Any]] = {}
-    for name, pairs in runs.items():
-        right[name] = list(wanted.right(pairs))
-    grams: list[str] = []
-    kept: list[NDArray[np.int64]] = []
-    keep = min(KEPT, MOST // max(len(runs), 1))
-    for n in range(ORDERS):
-        spread = np.ptp([counts[n].mean(axis=0) for counts in right.values()], axis=0)
-        top = np.argsort(-spread, kind="stable")[:keep]
-        kept.append(np.sort(top[spread[top] > 0]))
-        grams += [wanted.spelt(int(gram), n) for gram in kept[n]]
     frequency, counted_in = _frequencies(wanted.vocabulary, references, train)
     known, classes = np.unique(np.searchsorted(CLASSES, frequency, "right"), return_inverse=True)
     sizes = np.bincount(classes, wanted.totals[0])
     share = np.zeros((len(frequency), len(known)))
     share[np.arange(len(frequency)), classes] = 100 / sizes[classes]
+    grams: list[str] = []
+    expected: list[int] = []
+    right: dict[str, list[NDArray[Any]]] = {name: [] for name in runs}
+    recall: dict[str, Moments] = {}
+    keep = min(KEPT, MOST // max(len(runs), 1))
+    of_orders = {name: wanted.right(pairs) for name, pairs in runs.items()}
+    for n, total in enumerate(wanted.totals):
+        counts = {name: next(each) for name, each in of_orders.items()}
+        if n == 0:
+            recall = {name: Moments.over_runs(each @ share) for name, each in counts.items()}
+        spread = np.ptp([each.mean(axis=0) for each in counts.values()], axis=0)
+        top = np.argsort(-spread, kind="stable")[:keep]
+        top = np.sort(top[spread[top] > 0])
+        grams += [wanted.spelt(int(gram), n) for gram in top]
+        expected += total[top].astype(int).tolist()
+        for name, each in counts.items():
+            right[name].append(each[:, top].toarray())
     return Words(
         grams=grams,
-        expected=[int(c) for total, top in zip(wanted.totals, kept, strict=True) for c in total[top]],
-        right={
-            name: Moments.over_runs(
-                np.hstack([matrix[:, top].toarray() for matrix, top in zip(counts, kept, strict=True)])
-            )
-            for name, counts in right.items()
-        },
+        expected=expected,
+        right={name: Moments.over_runs(np.hstack(each)) for name, each in right.items()},
         classes=[_class_name(int(k)) for k in known],
         sizes=[int(size) for size in sizes],
-        recall={name: Moments.over_runs(counts[0] @ share) for name, counts in right.items()},
+        recall=recall,
         counted_in=counted_in,
     )
 
@@ -165,18 +168,26 @@ class _Wanted:
         """For each n, (runs, n-grams), sparse: how often a run has one where a reference has it."""
         from scipy.sparse import csr_array
 
-        runs, segments = pairs.inverse.shape
-        who = np.repeat(np.arange(runs), segments)
-        shape = runs, len(pairs.hyps)
-        has = csr_array((np.ones(len(who)), (who, pairs.inverse.ravel())), shape)
-        for n, (item, gram, count) in enumerate(self._counts(pairs.hyps)):
-            keys, most = self.expected[n]
-            size = len(self.tables[n])
-            at = _place(keys, pairs.segments[item] * size + gram)
-            there = at >= 0
-            fit = np.minimum(count[there], most[at[there]])
-            matched = csr_array((fit, (item[there], gram[there])), (shape[1], max(size, 1)))
-            yield (has @ matched).tocsc()[:, :size]
+        (runs, segments), outputs = pairs.inverse.shape, len(pairs.hyps)
+        places = pairs.inverse.ravel(), np.arange(runs + 1) * segments
+        has = csr_array((np.ones(runs * segments, np.int32), *places), (runs, outputs))
+        found: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in range(ORDERS)]
+        for begin in range(0, max(outputs, 1), BLOCK):
+            for n, (item, gram, count) in enumerate(self._counts(pairs.hyps[begin : begin + BLOCK])):
+                keys, most = self.expected[n]
+                item += begin
+                at = _place(keys, pairs.segments[item] * len(self.tables[n]) + gram)
+                there = at >= 0
+                fit = np.minimum(count[there], most[at[there]])
+                found[n].append(tuple(a.astype(np.int32) for a in (fit, item[there], gram[there])))
+        matched = []
+        for table, parts in zip(self.tables, found, strict=True):
+            fit, item, gram = map(np.concatenate, zip(*parts, strict=True))
+            parts.clear()
+            matched.append(csr_array((fit, (item, gram)), (outputs, max(len(table), 1))))
+        yield from (
+            (has @ m).tocsc()[:, : len(table)] for m, table in zip(matched, self.tables, strict=True)
+        )
 
     def spelt(self, gram: int, n: int) -> str:
         """The words of an n-gram of n + 1."""

@@ -96,7 +96,7 @@ def last_message(log: Path) -> str:
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
     except OSError:
-        lines = []
+        return "its log is not on this machine"
     begins = [i for i, line in enumerate(lines) if line.startswith("replitune: ")]
     whole = lines[begins[-1] :] if begins else []
     last = whole if 0 < len(whole) <= LONGEST else lines[-3:]

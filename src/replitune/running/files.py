@@ -51,6 +51,12 @@ def memory() -> int:
     return min([there, *_cgroup_limits(), *([] if limit == resource.RLIM_INFINITY else [limit])])
 
 
+def free_mb(folder: Path) -> int:
+    """Room on the disk of a folder, which need not be there yet."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return shutil.disk_usage(there).free >> 20
+
+
 def _cgroup_limits() -> Iterator[int]:
     """The memory limits of the groups that this process is in, from the innermost outwards."""
     try:

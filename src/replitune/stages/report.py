@@ -23,7 +23,7 @@ class Report(Stage):
     """Tables, figures and the page."""
 
     NAME = "report"
-    MEMORY_MB = 350, 500.0
+    MEMORY_MB = 370, 550.0
     LOG = "report/report"
     VERSION = 15
     WAITS_FOR_LOOKS = True
@@ -144,9 +144,7 @@ class Report(Stage):
         ]
 
     def load(self, sizes: Sizes) -> float:
-        """A segment is on the page with every system, in several forms."""
-        loads = [sizes.scored(name, systems, 9 * len(systems)) for name, systems in self.decoded.items()]
-        return max(loads, default=0.0)
+        return max((sizes.scored(name, systems) for name, systems in self.decoded.items()), default=0.0)
 
     @property
     def inputs(self) -> Files:

@@ -53,6 +53,9 @@ class SystemStage(Stage):
         backend = sizes.experiment.backends[self.system]
         return backend.memory_mb(self.NAME, sizes.text_mb("train"), segments)
 
+    def disk_mb(self, sizes: Sizes) -> int:
+        return sizes.experiment.backends[self.system].disk_mb(self.NAME, sizes.text_mb("train"))
+
     def texts(self) -> Files:
         """The files that it reads beside its own replica's."""
         files: Files = {}

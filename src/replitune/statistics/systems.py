@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.metrics.base import Metric
+
 
 @dataclass(frozen=True)
 class SystemStatistics:
@@ -40,6 +42,11 @@ class SystemStatistics:
     @property
     def segments(self) -> int:
         return int(self.statistics.shape[1])
+
+    def scores(self, metric: Metric) -> NDArray[np.float64]:
+        """(n, N) score of each segment alone, of one replica after the other: it takes far more memory
+        than they have."""
+        return np.array([metric.score(one) for one in self.statistics])
 
     @cached_property
     def sums(self) -> NDArray:

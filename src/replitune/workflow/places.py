@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from replitune.errors import ReplituneError
 
@@ -46,6 +48,19 @@ def profile_of(file: Path, given: str | None = None) -> Path:
 
 def executor(profile: Path) -> str:
     """What runs the jobs of a profile: this machine (`local`), or a cluster."""
+    return str(_settings(profile).get("executor", "local"))
+
+
+STORAGE = "default-storage-provider"
+
+
+def stores_elsewhere(profile: Path, options: Sequence[str] = ()) -> bool:
+    """Whether a profile, or options of Snakemake, put results into a storage."""
+    return STORAGE in _settings(profile) or any(word.startswith(f"--{STORAGE}") for word in options)
+
+
+def _settings(profile: Path) -> dict[str, Any]:
     from replitune.experiment.yaml_file import read_yaml
 
-    return str(read_yaml(profile / "config.yaml")[0].get("executor", "local"))
+    settings: dict[str, Any] = read_yaml(profile / "config.yaml")[0]
+    return settings

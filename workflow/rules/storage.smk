@@ -1,0 +1,109 @@
+# Results in a storage of Snakemake's (--default-storage-provider), for jobs on machines that share no
+# folder. Snakemake brings what a job reads and takes what it made; the records of who made what is
+# read, which jobs find in the folder otherwise, are brought as inputs, too.
+
+from functools import lru_cache
+
+from replitune.experiment.plan import check_storage
+from replitune.experiment.stage import paths_of
+from replitune.experiment.yaml_file import ExperimentError
+
+STORAGE = probe.default_storage(workflow)
+
+
+if STORAGE is not None:
+    s3.look_again_for_folders()
+
+    # texts are where Snakemake is started, and the manifest reads everything
+    localrules:
+        corpus_train,
+        corpus_testset,
+        corpus_inputs,
+        manifest,
+
+    def update(files):
+        """Snakemake cannot keep, while their job runs, outputs that are in storage and not here."""
+        return files
+
+
+def with_texts(config):
+    """The config with absolute names of texts, since jobs have their results elsewhere."""
+    if STORAGE is None:
+        return config
+    return {**config, "corpora": str(Path(config.get("corpora") or ".").absolute())}
+
+
+def require_no_shared_folder():
+    """That jobs find everything in storage, when there is one."""
+    if STORAGE is not None and (errors := [*check_storage(EXPERIMENT)]):
+        raise ExperimentError(errors)
+
+
+@lru_cache
+def all_outputs():
+    """The record of the job that makes each output of the experiment."""
+    return {
+        str(path): AT.record(job.name)
+        for job in jobs_of(EXPERIMENT)
+        for path in paths_of(EXPERIMENT.stage(job.stage, **job.names).outputs)
+    }
+
+
+def inputs_of(job):
+    """The inputs of a job, for Snakemake."""
+    if STORAGE is None:
+        return job.planned
+    inputs = {
+        name: [paths] if isinstance(paths, str) else paths
+        for name, paths in job.planned.items()
+    }
+    made = all_outputs()
+    records = {
+        made[path] for paths in inputs.values() for path in paths if path in made
+    }
+    here = {
+        name: [path if path in made else local(path) for path in paths]
+        for name, paths in inputs.items()
+    }
+    return {**here, "records": sorted(records)}
+
+
+def without_storage(path):
+    """The name that a file of the experiment has in its folder."""
+    return path[max(path.rfind(f"{EXPERIMENT.folder}/"), 0) :]
+
+
+def kept_at(path):
+    """Where people find a file of the experiment."""
+    return path if STORAGE is None else f"{STORAGE.rstrip('/')}/{path}"
+
+
+def without_direction(log):
+    """The name of a log in storage, without what Snakemake's messages add."""
+    return log.removesuffix(" (send to storage)")
+
+
+def in_storage(job):
+    """The command of a job, in the folder below which Snakemake has put what it reads, and in which it
+    expects what is made, so that all names are what they are without storage."""
+    below = f"{EXPERIMENT.folder}/logs/".replace("{", "{{").replace("}", "}}")
+    return (
+        "log={log.text:q}; record={log.record:q}; "
+        f'root="${{{{log%{below}*}}}}"; cd "$root"; {job} --from-storage '
+        '--log "${{log#"$root"}}" --record "${{record#"$root"}}"'
+    )
+
+
+def everything():
+    """What the manifest reads beside the page: all results, and the records of all jobs."""
+    if STORAGE is None:
+        return {}
+    made = {
+        path: record for path, record in all_outputs().items() if path != AT.manifest
+    }
+    return {"results": [*made], "records": sorted(set(made.values()))}
+
+
+def index():
+    """Who made each result, for who copies the results from storage."""
+    return {} if STORAGE is None else {"index": directory(AT.at(MADE))}

@@ -15,7 +15,8 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.registry import get_metric
-from replitune.statistics.store import StoreMetadata, read_metadata, read_stores, read_systems, write_store
+from replitune.statistics.segments import StoreMetadata
+from replitune.statistics.store import read_metadata, read_stores, read_systems, write_store
 from replitune.statistics.systems import SystemStatistics
 
 BLEU = get_metric("bleu")

@@ -10,7 +10,8 @@ from replitune.errors import ReplituneError
 from replitune.settings import from_text, read
 from replitune.significance.settings import Pairs, Weight
 from replitune.significance.studies.pairs import with_systems
-from replitune.statistics.store import SegmentStatistics, read_stores
+from replitune.statistics.segments import SegmentStatistics
+from replitune.statistics.store import read_stores
 
 
 def add_store_options(

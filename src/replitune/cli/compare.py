@@ -315,6 +315,12 @@ def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
             raise ReplituneError(f"{option} is for tables of scores", fix="give --scores FILE")
     if not options.refs:
         raise ReplituneError("no references", expected="--refs, or --scores with a table of scores")
+    if not options.baseline and not options.system:
+        raise ReplituneError(
+            "no outputs to compare",
+            found=f"--refs {' '.join(options.refs)}",
+            expected="--refs FILE --baseline FILE ... --system NAME=FILE ...",
+        )
     report: ComparisonReport = api.compare(
         [Path(path) for path in options.refs],
         _files(options),

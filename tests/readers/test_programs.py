@@ -181,6 +181,11 @@ def test_what_sacrebleu_writes_is_read_as_it_is(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        (
+            "results.json",
+            '{"results": {"gsm8k": {"alias": "gsm8k", "acc,none": 0.5, "acc_stderr,none": 0.1}}}',
+            "run lm_eval with --log_samples",
+        ),
         ("b.json", '[{"system": "a", "BLEU": "1.5"}, {"system": "b", "BLEU": "?"}]', "not a finite number"),
         ("c.json", json.dumps(FILES, indent=4)[:-200], "incomplete or damaged JSON"),
         ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "no COMET of a"),
@@ -196,6 +201,11 @@ def test_what_is_wrong_with_a_program_s_file_is_said(tmp_path: Path, name: str, 
     with pytest.raises(r.ReplituneError) as caught:
         r.scores(tmp_path / name, **FAST)
     assert message in str(caught.value)
+
+
+def test_a_folder_is_not_a_file_of_scores(tmp_path: Path):
+    with pytest.raises(r.ReplituneError, match=r"a folder\n.*name the files of scores in it"):
+        r.scores(tmp_path, **FAST)
 
 
 def test_a_table_with_systems_takes_no_name(tmp_path: Path):

@@ -14,13 +14,19 @@ import argparse
 import sys
 from pathlib import Path
 
+from replitune.cli.run import DEFAULTS, experiment_file
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
 from replitune.experiment.yaml_file import ExperimentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", metavar="EXPERIMENT.yaml", help="the experiment file")
+    parser.add_argument(
+        "experiment",
+        nargs="?",
+        metavar="EXPERIMENT.yaml",
+        help=f"the experiment (default {', or '.join(DEFAULTS)})",
+    )
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
     parser.add_argument("--data", action="store_true", help="check its files, too, and list what would run")
@@ -34,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
+    file = experiment_file(options.experiment)
+    settings = load(file, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings, options.results)
     from replitune.experiment.plan import cautions, check_data, check_memory, costs
     from replitune.workflow.places import executor, profile_of
@@ -43,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     stages = costs(experiment, Path(options.results)) if options.data else []
     if options.data:
         errors += check_data(experiment)
-        if executor(profile_of(Path(options.experiment), options.profile)) == "local":
+        if executor(profile_of(file, options.profile)) == "local":
             errors += check_memory(stages)
     if errors:
         raise ExperimentError(errors)
@@ -55,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
             first = sum(experiment.plan.counts(name, n).values())
             if str(first) != replicas[name]:
                 replicas[name] = f"{first} to {replicas[name]}"
-    print(f"{options.experiment}: experiment {experiment.name} is fine")
+    print(f"{file}: experiment {experiment.name} is fine")
     print(f"  systems:   {', '.join(f'{name} ({n} replicas)' for name, n in replicas.items())}")
     print(f"  test sets: {', '.join(experiment.testsets)}")
     print(f"  metrics:   {', '.join(entry.word for entry in settings.metrics)}")

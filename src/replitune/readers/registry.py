@@ -109,6 +109,10 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     # those of other packages first: ours take any table
     order = sorted(READERS.names, key=lambda name: name in READERS.own)
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
+    if reader is None and beginning.path.is_dir():
+        raise ReplituneError(
+            "a folder", file=path, fix="name the files of scores in it, such as DIR/*.eval"
+        )
     if reader is None:
         raise ReplituneError(
             "not a file of scores",

@@ -243,6 +243,12 @@ def run(options: argparse.Namespace) -> int:
             "--junit writes a decision, and none is asked for",
             fix="say what must hold: --fail-unless better, not-worse or same",
         )
+    if options.fail_unless and not options.baseline and options.pairs in (None, ["all"]):
+        raise ReplituneError(
+            "which system is to be judged?",
+            found="--fail-unless without --baseline",
+            fix="name the one that the others are compared with as --baseline",
+        )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
     report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))
     if options.fail_unless and report.comparison.undirected:

@@ -19,7 +19,9 @@ def add_store_options(
 ) -> None:
     """What every study of one test set, or of a suite, takes."""
     parser.add_argument(
-        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+        "store",
+        metavar="STORE",
+        help="segment statistics: a file, a folder of any depth, or an experiment's results",
     )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")

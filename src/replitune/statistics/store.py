@@ -164,8 +164,11 @@ def _unreadable(path: str | Path, error: Exception) -> ReplituneError:
 
 
 def find_files(store: str | Path) -> list[Path]:
-    """The Parquet files of a store: the file itself, or all below the folder, sorted."""
+    """The Parquet files of a store: the file itself, or all below the folder, sorted; of the results of an
+    experiment, those of its statistics."""
     store = Path(store)
+    if (store / "manifest.json").is_file() and (store / "stats").is_dir():
+        store /= "stats"
     if store.is_dir():
         files = sorted(p for p in store.rglob("*.parquet") if not p.name.startswith("."))
         if not files:

@@ -22,7 +22,8 @@ import numpy as np
 import yaml
 
 from replitune.metrics.registry import get_metric
-from replitune.statistics.store import StoreMetadata, write_store
+from replitune.statistics.segments import StoreMetadata
+from replitune.statistics.store import write_store
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 

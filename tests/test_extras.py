@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -91,6 +92,39 @@ def test_the_page_of_a_comparison_needs_plots_before_anything_is_read(
         "  found:    no package matplotlib\n"
         f"  to do:    {extras.to_install('plots')}\n"
     )
+
+
+def without_tables(*argv: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command where neither pyarrow nor pandas can be imported."""
+    code = "import sys; sys.modules.update(pyarrow=None, pandas=None); from replitune.cli.main import main;"
+    command = [sys.executable, "-c", f"{code} sys.exit(main())", *argv]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_texts_are_compared_without_the_libraries_of_tables(tmp_path: Path):
+    for name, words in (("ref", "a b c d e"), ("x1", "a b c d f"), ("x2", "a b d e"), ("y", "a b c d e g")):
+        (tmp_path / name).write_text(f"{words}\n" * 3 + "h i j k l\n")
+    line = ["compare", "--refs", "ref", "--baseline", "x1", "x2", "--system", "y=y"]
+    line += ["--metrics", "bleu", "ter", "chrf", "--samples", "19"]
+    line += ["--json", "j", "--latex", "l", "--rank", "r", "--sentence-scores", "s"]
+    ran = without_tables(*line, folder=tmp_path)
+    assert (ran.returncode, ran.stderr.count("not installed")) == (0, 0), ran.stderr
+    assert "y scored" in ran.stdout
+    for option in (["--stats-dir", "d"], ["--metrics", "external:file=scores.csv"]):
+        ran = without_tables(*line, *option, folder=tmp_path)
+        assert ran.returncode == 2
+        assert "the extra `tables` is not installed\n  found:    no package pyarrow, pandas\n" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["compare --scores s.csv", "test s", "power s", "score --refs r --system a=b --out o"]
+)
+def test_what_reads_tables_says_which_extra_it_needs(command: str, tmp_path: Path):
+    (tmp_path / "s.csv").write_text("system,seed,score\na,1,2\n")
+    ran = without_tables(*command.split(), folder=tmp_path)
+    assert ran.returncode == 2
+    assert "the extra `tables` is not installed" in ran.stderr
+    assert extras.to_install("tables") in ran.stderr
 
 
 def test_systems_say_what_they_lack_before_anything_runs(without: Callable[..., None]):

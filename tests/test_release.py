@@ -14,6 +14,7 @@ from support import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+RECIPE = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text("utf-8"))
 ZENODO = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
 
 
@@ -27,6 +28,7 @@ def text(name: str) -> str:
         PROJECT["version"],
         CITATION["version"],
         ZENODO["version"],
+        RECIPE["context"]["version"],
         *re.findall(r'^VERSION = "(.*)"', text("workflow/Snakefile"), re.MULTILINE),
         *re.findall(r'tag[= ]"?v([\d.]*\d)', text("config/README.md")),
         *re.findall(r"replitune-([\d.]*\d)-py3", text("docs/start.md")),
@@ -59,6 +61,15 @@ def test_every_file_names_the_same_repository():
     repository = PROJECT["urls"]["Repository"]
     assert CITATION["repository-code"] == repository
     site = PROJECT["urls"]["Documentation"]
+    about = RECIPE["about"]
+    assert (about["repository"], about["homepage"], about["license"]) == (
+        repository,
+        site,
+        PROJECT["license"],
+    )
+    (inspect,) = yaml.safe_load(text("packaging/inspect/extensions.yml"))
+    assert inspect["name"] == f"[replitune]({site})"
+    assert inspect["author"] == f"[{CITATION['authors'][0]['name']}]({repository})"
     assert CITATION["url"] == site
     assert f"site_url: {site}\n" in text("mkdocs.yml")
     name = repository.removeprefix("https://github.com/")
@@ -73,6 +84,35 @@ def test_versions_of_python_are_those_that_can_be_installed():
     tested = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
     others = tested["tests"]["strategy"]["matrix"]["python"]
     assert [f"3.{minor}" for minor in said] == ["3.11", *others]
+
+
+def test_the_conda_package_needs_what_the_core_tables_and_plots_need():
+    other = {"pyarrow": "pyarrow-core", "matplotlib": "matplotlib-base"}
+    wanted = PROJECT["dependencies"] + [
+        each for extra in ("tables", "plots") for each in PROJECT["optional-dependencies"][extra]
+    ]
+    python, *needed = RECIPE["requirements"]["run"]
+    assert python == f"python {PROJECT['requires-python']}"
+    split = [re.fullmatch(r"([a-z0-9-]+)(.*)", each).groups() for each in wanted]
+    assert sorted(needed) == sorted(f"{other.get(name, name)} {bounds}" for name, bounds in split)
+
+
+def test_the_paper_has_what_its_journal_asks_for():
+    _, metadata, body = text("paper/paper.md").split("---\n", 2)
+    assert re.findall(r"^# (.*)", body, re.MULTILINE) == [
+        "Summary",
+        "Statement of need",
+        "State of the field",
+        "Software design",
+        "Research impact statement",
+        "AI usage disclosure",
+        "Acknowledgements",
+        "References",
+    ]
+    assert 750 <= len(body.split()) <= 1750
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= yaml.safe_load(
+        metadata
+    ).keys()
 
 
 def test_actions_are_pinned_by_commit():

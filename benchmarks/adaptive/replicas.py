@@ -31,7 +31,7 @@ from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
 from replitune.statistics.outputs import read_outputs
 from replitune.statistics.scoring import Scorer
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 

@@ -29,7 +29,7 @@ from replitune.significance.settings import TestSettings
 from replitune.significance.tests.crossed import crossed
 from replitune.significance.tests.fu_bootstrap import fu_bootstrap
 from replitune.significance.tests.graham import graham
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
 SEGMENTS = 500

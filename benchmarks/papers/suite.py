@@ -18,7 +18,8 @@ from shared import SEED, write
 from replitune.corpus.testset import read_prepared
 from replitune.significance.base import TestResult
 from replitune.significance.run import TestSetScores, run_tests
-from replitune.statistics.store import SegmentStatistics, read_stores
+from replitune.statistics.segments import SegmentStatistics
+from replitune.statistics.store import read_stores
 from replitune.statistics.systems import SystemStatistics
 
 JOINED = "flickr"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec.structs import replace as with_fields
 
 from replitune.errors import ReplituneError, did_you_mean
+from replitune.extras import needs
 from replitune.registry import Entry
 from replitune.settings import SEED, fits
 from replitune.settings import read as read_settings
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport, Report
     from replitune.statistics.outputs import Lines
     from replitune.statistics.plausibility import Doubt
-    from replitune.statistics.store import SegmentStatistics
+    from replitune.statistics.segments import SegmentStatistics
 
     Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Sequence[Any]]
 
@@ -212,6 +213,7 @@ def scores(
     ComparisonReport
         ``print`` it; see its methods. `read_as` says what was guessed of the table.
     """
+    needs("tables", "tables of scores")
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
     from replitune.readers.settings import ColumnNames
@@ -304,6 +306,7 @@ def test(
     baseline, testset, seed, threads, design, **settings
         As of `compare`.
     """
+    needs("tables", "arrays of scores")
     from replitune.readers.memory import columns_of_arrays
 
     return scores(

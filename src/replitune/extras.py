@@ -22,6 +22,7 @@ class Extra:
 
 
 EXTRAS = {
+    "tables": Extra("tables of scores, statistics of segments on disk, DataFrames", ("pyarrow", "pandas")),
     "workflow": Extra("running whole experiments", ("snakemake",)),
     "phrase": Extra("word alignment by fast_align or eflomal", ("thot",)),
     "plots": Extra("figures and pages", ("matplotlib", "jinja2", "fontTools")),
@@ -80,6 +81,13 @@ def missing(
             fix=f"{to_install(extra)}{fix}",
         )
     ]
+
+
+def without(error: BaseException) -> ReplituneError | None:
+    """An import that failed for want of an extra, as one message."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    extras = (extra for extra, one in EXTRAS.items() if name in one.packages)
+    return next((found for extra in extras for found in missing(extra)), None)
 
 
 def needs(extra: str, what: str = "", fix: str = "") -> None:

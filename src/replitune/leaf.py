@@ -11,6 +11,9 @@ leaf = njit(cache=True, nogil=True, **uncounted())
 """For a kernel that makes no array and is called from others: it does not count references to the
 arrays that it is passed or slices, which in inner loops can cost more than the work."""
 
+inlined = njit(cache=True, nogil=True, forceinline=True, **uncounted())
+"""For one that is called from one place in an inner loop: every field of every array would be passed."""
+
 
 @njit(cache=True, nogil=True)
 def with_room(array, count, more):  # type: ignore[no-untyped-def]

@@ -38,7 +38,12 @@ def test_what_is_missing_is_said_where_it_is_needed(
     assert rows(ran.out, "machine")["kernels' cache"] == f"{tmp_path}: empty; the first run compiles"
     done = rows(ran.out, "what can be done")
     assert {kind for kind in KINDS if done[kind].startswith("no")} >= {"METEOR", "Moses", "Slurm"}
-    assert done["compare, score, test"] == done["phrase-based systems"] == "yes"
+    assert (
+        done["compare texts"]
+        == done["compare scores, score, test"]
+        == done["phrase-based systems"]
+        == "yes"
+    )
     assert "lmplz" in ran.out
     assert "java" in done["METEOR"]
 

@@ -46,8 +46,11 @@ def test_the_command_line_imports_nothing_heavy():
     assert ran.returncode == 0, ran.stderr
 
 
-def test_check_prints_what_an_experiment_would_do(replitune: Callable[..., Ran]):
-    ran = replitune("check", ROOT / "config" / "config.yaml", "--scale", "small")
+def test_check_prints_what_an_experiment_would_do(
+    replitune: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(ROOT)  # whose experiment is the default
+    ran = replitune("check", "--scale", "small")
     assert ran.code == 0
     assert "quickstart-small" in ran.out
     assert "lexro (1 run)" in ran.out

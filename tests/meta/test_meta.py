@@ -19,7 +19,8 @@ from replitune.meta.settings import MetaSettings
 from replitune.metrics.base import MeanMetric
 from replitune.results.rows import read_rows, write_rows
 from replitune.significance.registry import TESTS
-from replitune.statistics.store import StoreMetadata, write_store
+from replitune.statistics.segments import StoreMetadata
+from replitune.statistics.store import write_store
 from replitune.statistics.systems import SystemStatistics
 from significance.exchange_models import Counts, counts, system
 from support import Ran

@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str, tuple[str, ...]]] = {
     "JSON with two tables": (
         lambda: json.dumps({"a": RECORDS, "b": RECORDS}, indent=1),
         "t.json",
-        ("which part of this JSON is the table?", "jq -c '.a[]' t.json > scores.jsonl"),
+        ("which part of this JSON is the table?", """jq -c '.["a"][]' t.json > scores.jsonl"""),
     ),
     "more right than there are": (
         lambda: counted(4, 3),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,9 +147,46 @@ def test_comets_json_and_lines_are_the_same(tmp_path: Path):
     assert "out/base.run1.txt is base run 1" in exact.read_as[0]
 
 
+def test_what_sacrebleu_writes_is_read_as_it_is(tmp_path: Path):
+    """By sacrebleu's own program, of texts, several files and one."""
+    pytest.importorskip("sacrebleu")
+    (tmp_path / "ref.txt").write_text("a b c d e\nf g h i j\n")
+    files = {"base.run1.txt": "a b c d x\nf g h i j\n", "base.run2.txt": "a b c d e\nf g h y j\n"}
+    files |= {f"new.run{i}.txt": "a b c d e\nf g h i j k" + " l" * i + "\n" for i in (1, 2)}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def printed(*names: str) -> str:
+        command = [sys.executable, "-m", "sacrebleu", "ref.txt", "-i", *names, "-m", "bleu", "ter"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    (tmp_path / "all.json").write_text(printed(*files))
+    report = r.scores(tmp_path / "all.json", **FAST)
+    assert [(result.metric, result.higher_is_better) for result in report.results] == [
+        ("BLEU", True),
+        ("TER", False),
+    ]
+    told = {name: list(system.scores.values()) for name, system in report.results[0].systems.items()}
+    assert "base.run2.txt is base run 2" in report.read_as[0]
+    for name in files:
+        (tmp_path / f"{name}.json").write_text(printed(name))
+    by_file = {
+        system: [tmp_path / f"{system}.run{i}.txt.json" for i in (1, 2)] for system in ("base", "new")
+    }
+    (alone, _) = r.scores(by_file, **FAST).results
+    assert told == {name: list(system.scores.values()) for name, system in alone.systems.items()}
+    assert told["base"][0] == float(json.loads((tmp_path / "base.run1.txt.json").read_text())[0]["score"])
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        (
+            "results.json",
+            '{"results": {"gsm8k": {"alias": "gsm8k", "acc,none": 0.5, "acc_stderr,none": 0.1}}}',
+            "run lm_eval with --log_samples",
+        ),
+        ("b.json", '[{"system": "a", "BLEU": "1.5"}, {"system": "b", "BLEU": "?"}]', "not a finite number"),
         ("c.json", json.dumps(FILES, indent=4)[:-200], "incomplete or damaged JSON"),
         ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "no COMET of a"),
         ("c.txt", "a\tSegment 0\tscore: 0.5\nwhat\n", "c.txt:2: not a line of comet-score"),
@@ -162,6 +201,11 @@ def test_what_is_wrong_with_a_program_s_file_is_said(tmp_path: Path, name: str, 
     with pytest.raises(r.ReplituneError) as caught:
         r.scores(tmp_path / name, **FAST)
     assert message in str(caught.value)
+
+
+def test_a_folder_is_not_a_file_of_scores(tmp_path: Path):
+    with pytest.raises(r.ReplituneError, match=r"a folder\n.*name the files of scores in it"):
+        r.scores(tmp_path, **FAST)
 
 
 def test_a_table_with_systems_takes_no_name(tmp_path: Path):

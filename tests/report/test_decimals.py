@@ -14,7 +14,7 @@ from replitune.report.terminal import print_comparison
 from replitune.results.comparing import Results, compare
 from replitune.results.numbers import interval
 from replitune.significance.settings import TestSettings
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 from report.result_models import RESULT, material, result_of
 from significance.crossed_models import mean_statistics

@@ -25,7 +25,7 @@ from replitune.results.result import Result
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.pilot import model_of
 from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from report.result_models import material
 from significance.crossed_models import mean_statistics, system
 

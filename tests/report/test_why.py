@@ -20,7 +20,7 @@ from replitune.report.page_numbers import _means, by_segment, packed, segment_di
 from replitune.report.segment_browser import Output, Runs, Segments, page_data
 from replitune.report.why import explain
 from replitune.report.words import Moments, compare_words, half_width, words_of
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
 from significance.crossed_models import mean_statistics, system
 from support import Ran, outputs_of

@@ -14,7 +14,7 @@ from replitune.results.result import Result
 from replitune.results.settling import settle
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import TestSettings
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 from significance.crossed_models import mean_statistics, two_way
 

@@ -15,10 +15,10 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.results.comparing import compare
 from replitune.results.result import Result
-from replitune.results.rows import DETAILS, OF_PEOPLE
+from replitune.significance.base import DETAILS, OF_PEOPLE
 from replitune.significance.registry import TESTS
 from replitune.significance.settings import TestSettings
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from significance.exchange_models import Counts, counts, system
 from support import ROOT
 

@@ -22,7 +22,7 @@ from replitune.significance.looks.record import FUTILE, NO_P, SETTLED, Plan, Rec
 from replitune.significance.looks.rule import asks, outlook, step_down
 from replitune.significance.looks.settings import RuleSettings
 from replitune.significance.tests.crossed import crossed
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
 RULE = RuleSettings()

@@ -14,7 +14,8 @@ from replitune.metrics.base import MeanMetric
 from replitune.significance.draws import named_draws
 from replitune.statistics import lazy
 from replitune.statistics.lazy import ChosenSystems, StoredSystems
-from replitune.statistics.store import StoreMetadata, read_stores, write_store
+from replitune.statistics.segments import StoreMetadata
+from replitune.statistics.store import read_stores, write_store
 from replitune.statistics.systems import SystemStatistics
 
 

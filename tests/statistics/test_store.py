@@ -15,7 +15,8 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.registry import get_metric
-from replitune.statistics.store import StoreMetadata, read_metadata, read_stores, read_systems, write_store
+from replitune.statistics.segments import StoreMetadata
+from replitune.statistics.store import read_metadata, read_stores, read_systems, write_store
 from replitune.statistics.systems import SystemStatistics
 
 BLEU = get_metric("bleu")
@@ -142,6 +143,20 @@ def test_row_groups_are_those_of_a_table_that_is_written_whole(tmp_path: Path):
     pq.write_table(pq.read_table(path).combine_chunks(), whole, compression="zstd")
     assert path.read_bytes() == whole.read_bytes()
     assert pq.ParquetFile(path).metadata.num_row_groups == 2
+
+
+def test_the_results_of_an_experiment_are_a_store(tmp_path: Path):
+    """Of which other files with our metadata are no part."""
+    written = tmp_path / "stats" / "t" / "bleu" / "a.parquet"
+    write_store(written, [system()], BLEU, metadata(BLEU))
+    other = pa.table({"a": [1]}).replace_schema_metadata({b"replitune": b"{}"})
+    (tmp_path / "tests").mkdir()
+    pq.write_table(other, tmp_path / "tests" / "bleu.parquet")
+    with pytest.raises(ReplituneError, match="metadata is damaged"):
+        read_stores(tmp_path)
+    (tmp_path / "manifest.json").write_text("{}")
+    (store,) = read_stores(tmp_path)
+    assert list(store.systems) == ["a"]
 
 
 def test_a_file_of_scores_without_metadata_is_a_store(tmp_path: Path):

@@ -114,7 +114,7 @@ def test_results_are_the_same_beside_many_others():
     rng = np.random.default_rng(8)
     each = [draw_forest(rng, 8) for _ in range(1500)]
     weights, direction = rng.normal(size=F), rng.normal(size=F)
-    together = Forests.pack(each).envelope(weights, direction)
+    _, together = Forests.pack(each).envelopes(weights, [np.ones(F), direction])
     assert together.offsets[-1] > 5000
     assert len(together.words) > 10_000
     for s in range(0, 1500, 37):

@@ -15,13 +15,19 @@ import argparse
 import sys
 from pathlib import Path
 
+from replitune.cli.run import DEFAULTS, experiment_file
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
 from replitune.experiment.yaml_file import ExperimentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", metavar="EXPERIMENT.yaml", help="the experiment file")
+    parser.add_argument(
+        "experiment",
+        nargs="?",
+        metavar="EXPERIMENT.yaml",
+        help=f"the experiment (default {', or '.join(DEFAULTS)})",
+    )
     parser.add_argument("--scale", metavar="NAME", help="one of the file's scales")
     parser.add_argument("--corpora", metavar="DIR", help="folder of downloaded corpora")
     parser.add_argument("--data", action="store_true", help="check the texts, too, and list what would run")
@@ -35,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    settings = load(options.experiment, scale=options.scale, corpora=options.corpora)
+    file = experiment_file(options.experiment)
+    settings = load(file, scale=options.scale, corpora=options.corpora)
     experiment = Experiment(settings, options.results)
     from replitune.experiment.plan import (
         cautions,
@@ -48,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.workflow.places import executor, profile_of, stores_elsewhere
 
     errors = experiment.missing(experiment.systems)
-    profile = profile_of(Path(options.experiment), options.profile)
+    profile = profile_of(file, options.profile)
     if stores_elsewhere(profile):
         errors += check_storage(experiment)
     stages = costs(experiment, Path(options.results)) if options.data else []
@@ -66,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
             first = sum(experiment.plan.counts(name, n).values())
             if str(first) != replicas[name]:
                 replicas[name] = f"{first} to {replicas[name]}"
-    print(f"{options.experiment}: experiment {experiment.name} is fine")
+    print(f"{file}: experiment {experiment.name} is fine")
     runs = (f"{name} ({n} run{'' if n == '1' else 's'})" for name, n in replicas.items())
     print(f"  systems:   {', '.join(runs)}")
     print(f"  test sets: {', '.join(experiment.testsets)}")

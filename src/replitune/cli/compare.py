@@ -243,6 +243,12 @@ def run(options: argparse.Namespace) -> int:
             "--junit writes a decision, but none is asked for",
             fix="say what must hold: --fail-unless better, not-worse or same",
         )
+    if options.fail_unless and not options.baseline and options.pairs in (None, ["all"]):
+        raise ReplituneError(
+            "which system is to be judged?",
+            found="--fail-unless without --baseline",
+            fix="name the one that the others are compared with as --baseline",
+        )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
     report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))
     if options.fail_unless and report.comparison.undirected:
@@ -315,6 +321,12 @@ def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
             raise ReplituneError(f"{option} is for tables of scores", fix="give --scores FILE")
     if not options.refs:
         raise ReplituneError("no references", expected="--refs, or --scores with a table of scores")
+    if not options.baseline and not options.system:
+        raise ReplituneError(
+            "no outputs to compare",
+            found=f"--refs {' '.join(options.refs)}",
+            expected="--refs FILE --baseline FILE ... --system NAME=FILE ...",
+        )
     report: ComparisonReport = api.compare(
         [Path(path) for path in options.refs],
         _files(options),

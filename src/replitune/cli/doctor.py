@@ -164,7 +164,8 @@ def _slurm() -> list[ReplituneError]:
 
 
 KINDS: dict[str, Callable[[], list[ReplituneError]]] = {
-    "compare, score, test": list,
+    "compare texts": list,
+    "compare scores, score, test": lambda: missing("tables"),
     "pages: compare --html": lambda: missing("plots"),
     "METEOR": _meteor,
     "experiments with outputs you have": _workflow,

@@ -96,9 +96,10 @@ def _fault(error: BaseException) -> tuple[int, str | ReplituneError | None]:
         return 130, "interrupted"
     if isinstance(error, OSError):
         return 1, machine_trouble(error)
+    from replitune.extras import without
     from replitune.registry import blamed
 
-    return 2, blamed(error)
+    return 2, without(error) or blamed(error)
 
 
 def _say_no_more() -> None:

@@ -21,7 +21,7 @@ from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
 from replitune.significance.studies.pairs import with_systems
 from replitune.significance.studies.settings import PlanningSettings
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 
 RULE = ("looks", "doubt", "futility", "skip")
 TESTED = ("methods", "alpha", "correction", "paired_replicas")

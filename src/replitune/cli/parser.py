@@ -27,7 +27,10 @@ class Parser(argparse.ArgumentParser):
         _, unknown, words = message.partition("unrecognized arguments: ")
         typed = next((word for word in words.split() if word.startswith("--")), "")
         known = [name for one in self.options for name in one.option_strings]
+        see = f"see `{self.prog} --help`"
+        if unknown and not typed:
+            see = f"say by an option what it is: {see}"
         raise ReplituneError(
             f"no option {typed}" if typed else f"what is {words!r}?" if unknown else message,
-            fix=did_you_mean(typed.partition("=")[0], known, "{}") or f"see `{self.prog} --help`",
+            fix=did_you_mean(typed.partition("=")[0], known, "{}") or see,
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from replitune.significance.studies.cheapest import Prices
     from replitune.significance.studies.planned import Plan
     from replitune.stages.studies import Cell, PricesOf
-    from replitune.statistics.store import SegmentStatistics
+    from replitune.statistics.segments import SegmentStatistics
 
 SETTINGS = ("replicas", "segments", "delta", "power", "unit")
 PLANNING = ("margin", "cpu_per_run", "cpu_per_segment")

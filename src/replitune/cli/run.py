@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     for word in options.rest:
         if (instead := OURS.get(word.partition("=")[0])) is not None:
             raise ReplituneError(f"{word} goes to Snakemake by `run` itself", fix=f"use {instead}")
-    file = _file(options.file)
+    file = experiment_file(options.file)
     given = {"scale": options.scale, "corpora": options.corpora}
     experiment = Experiment(load(file, **given))
     profile = _profile(options.profile, file)
@@ -205,7 +205,7 @@ def _again() -> str:
     return shlex.join(["replitune", *sys.argv[1:]])
 
 
-def _file(given: str | None) -> Path:
+def experiment_file(given: str | None) -> Path:
     if given is not None:
         return Path(given)
     for name in DEFAULTS:

@@ -10,7 +10,8 @@ from replitune.errors import ReplituneError
 from replitune.settings import from_text, read
 from replitune.significance.settings import Pairs, Weight
 from replitune.significance.studies.pairs import with_systems
-from replitune.statistics.store import SegmentStatistics, read_stores
+from replitune.statistics.segments import SegmentStatistics
+from replitune.statistics.store import read_stores
 
 
 def add_store_options(
@@ -18,7 +19,9 @@ def add_store_options(
 ) -> None:
     """What every study of one test set, or of a suite, takes."""
     parser.add_argument(
-        "store", metavar="STORE", help="segment statistics: a file, or a folder of any depth"
+        "store",
+        metavar="STORE",
+        help="segment statistics: a file, a folder of any depth, or an experiment's results",
     )
     parser.add_argument("--testset", metavar="NAME", help="only this test set")
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, in this order")

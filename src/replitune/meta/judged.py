@@ -20,7 +20,7 @@ from replitune.readers.table import read_table, score_of
 from replitune.registry import Entry
 from replitune.running.files import read_text, split_lines
 from replitune.significance.controlled import Controls, Judgements
-from replitune.statistics.store import SegmentStatistics, StoreMetadata
+from replitune.statistics.segments import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
 

@@ -14,7 +14,7 @@ from replitune.meta.human import HumanJudgements
 from replitune.meta.human_cells import cell_means
 from replitune.meta.scores import Scores, human_scores
 from replitune.significance.pairs import require_system
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
+from replitune.extras import needs
 from replitune.metrics.base import HigherIsBetter, MeanMetric
 from replitune.metrics.score_files import PLACES, ScoreFile, output_file, replica_number
 from replitune.readers.table import score_of
@@ -64,6 +65,7 @@ class External(MeanMetric):
 
     @cached_property
     def segment_scores(self) -> SegmentScores:
+        needs("tables", "scores of segments in a table")
         from replitune.metrics.segment_scores import read_segment_scores
 
         return read_segment_scores(self.file, self.id)

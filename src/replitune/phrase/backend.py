@@ -235,7 +235,7 @@ class Embedded(Backend):
             return None
         made_by = [self.name, self.version]
         wanted = [job.dev_sha256, job.metric, job.nbest, density, start.tolist()]
-        name = "lists" if density is None else "forests"
+        name = "lists" if density is None else "graphs"
         mark = fingerprint({"made by": made_by, "inputs": dict(inputs), "wanted": wanted})
         return FirstDecoding(job.common / f"first-{name}.npz", start, mark)
 

@@ -81,5 +81,5 @@ def _rows(path: Path) -> list[Any]:
         file=path,
         found=", ".join(parts)[:200],
         expected=EXPECTED,
-        fix=f"write it alone: jq -c '.{(tables or list(parts))[0]}[]' {path.name} > scores.jsonl",
+        fix=f"""write it alone: jq -c '.["{(tables or list(parts))[0]}"][]' {path.name} > scores.jsonl""",
     )

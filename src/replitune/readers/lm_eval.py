@@ -36,16 +36,28 @@ NO_METRICS = {
 }
 
 
+SUMMARY = re.compile(r'\s*\{\s*"results":.*_stderr,', re.DOTALL)
+"""How ``results_<time>.json`` begins."""
+
+
 class LmEval(Reader):
     """Of several filters, a metric is called after its own: ``exact_match.strict-match``."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
         # a line may be longer than what was looked at
-        return any(beginning.has_keys("{", "doc_id", key) for key in ("filtered_resps", "resps"))
+        return bool(SUMMARY.match(beginning.text)) or any(
+            beginning.has_keys("{", "doc_id", key) for key in ("filtered_resps", "resps")
+        )
 
     @staticmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
+        if SUMMARY.match(Beginning.from_file(path).text):
+            raise ReplituneError(
+                "means of lm-evaluation-harness, and no scores of questions",
+                file=path,
+                fix="run lm_eval with --log_samples, and give its files samples_*.jsonl",
+            )
         rows = Records(path)
         left_out: Counter[str] = Counter()
         answers = 1

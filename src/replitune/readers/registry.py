@@ -31,6 +31,7 @@ READERS: Registry[type[Reader]] = Registry(
         "terminal-bench": "replitune.readers.terminal_bench:TerminalBench",
         "wmt": "replitune.readers.wmt:Wmt",
         "mt-metrics-eval": "replitune.readers.mt_metrics_eval:MtMetricsEval",
+        "sacrebleu": "replitune.readers.sacrebleu:Sacrebleu",
         "comet": "replitune.readers.comet:Comet",
         "generations": "replitune.readers.generations:Generations",
         "numbers": "replitune.readers.numbers:Numbers",
@@ -108,6 +109,10 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     # those of other packages first: ours take any table
     order = sorted(READERS.names, key=lambda name: name in READERS.own)
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
+    if reader is None and beginning.path.is_dir():
+        raise ReplituneError(
+            "a folder", file=path, fix="name the files of scores in it, such as DIR/*.eval"
+        )
     if reader is None:
         raise ReplituneError(
             "not a file of scores",
@@ -129,6 +134,7 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
         named = {file: (system, None) for file, (system, _) in named.items()}
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
         note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
+        note += " (runs of one: NAME=FILE FILE ...)"
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
         note = f"systems and runs by the names of files: {brief(listed, separator=', ')}"

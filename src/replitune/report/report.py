@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplituneError, nearest
+from replitune.extras import needs
 from replitune.registry import LETTERS, NAME_WORDS
 from replitune.report import contents
 from replitune.report.contents import LatexStyle
@@ -40,7 +41,7 @@ from replitune.settings import read
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import SCHEDULE, LookSettings
 from replitune.statistics.outputs import DistinctPairs, Outputs
-from replitune.statistics.store import SegmentStatistics, write_store
+from replitune.statistics.segments import SegmentStatistics
 from replitune.streams import stream
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ class Report:
             ``tests``: one for each pair and test; ``systems``: scores, spread and intervals of
             every system; ``overlaps``, ``variances``, ``notes``.
         """
+        needs("tables", "a DataFrame")
         import pandas as pd
 
         frames = []
@@ -326,6 +328,9 @@ class ComparisonReport(Report):
     def write_store(self, folder: str | Path) -> None:
         """DIR/<metric>/<system>.parquet: the segment statistics, which `replitune power`, `test`
         and others read."""
+        needs("tables", "segment statistics on disk")
+        from replitune.statistics.store import write_store
+
         for store in self.stores:
             names = store.document_names
             documents = None if names is None else [names[code] for code in store.documents]

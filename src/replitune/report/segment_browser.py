@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from replitune.corpus.testset import TestSet
 from replitune.results.result import Result
 from replitune.statistics.outputs import DistinctPairs
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 
 if TYPE_CHECKING:
     from replitune.backends.interface import Derivation

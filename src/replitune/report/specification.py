@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from replitune.errors import ReplituneError
+from replitune.extras import needs
 from replitune.results.numbers import MISSING, interval
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ class Table:
 
     def to_frame(self) -> pd.DataFrame:
         """Exact values as a DataFrame."""
+        needs("tables", "a DataFrame")
         import pandas as pd
 
         return pd.DataFrame(self.values, columns=pd.Index(self.keys))

@@ -14,9 +14,8 @@ from replitune.report.tables_scores import CELL
 from replitune.results.findings import adjusted, difference, significant
 from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
-from replitune.results.rows import DETAILS
 from replitune.results.wording import INTERVALS, corrected
-from replitune.significance.base import TestResult
+from replitune.significance.base import DETAILS, TestResult
 from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold
 from replitune.significance.variances import VarianceRow, shares

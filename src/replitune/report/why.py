@@ -13,7 +13,7 @@ from replitune.metrics.base import Metric
 from replitune.report.groups import Grouping, GroupScores, by_length, by_ratio, group_scores
 from replitune.report.words import Words, compare_words, words_of
 from replitune.statistics.outputs import DistinctPairs
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
 

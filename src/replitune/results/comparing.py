@@ -30,7 +30,7 @@ from replitune.significance.run import TestSetScores, run_tests, tests_on
 from replitune.significance.settings import TestSettings
 from replitune.statistics.lazy import ChosenSystems
 from replitune.statistics.plausibility import Doubt
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 
 
 @dataclass(frozen=True)

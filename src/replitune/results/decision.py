@@ -70,14 +70,6 @@ def decide(
     it. Not so of outputs that can hardly be translations of these segments, nor where a run is so odd
     that runs of its system are not normal, unless that is allowed: a system whose bad runs were not
     drawn passes too often."""
-    for result in results:
-        systems = len(result.systems)
-        if systems > 2 and 2 * len(result.pairs) == systems * (systems - 1):
-            raise ReplituneError(
-                "which system is to be judged?",
-                found=f"all pairs of {systems} systems",
-                fix="name the one that the others are compared with as --baseline",
-            )
     pairs = tuple(
         _pair(result, answer, rule, doubts, allow_odd_runs)
         for result in results

@@ -12,7 +12,7 @@ from replitune.significance.looks.plan import make_plan
 from replitune.significance.looks.record import Look, Plan, Record
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
 

@@ -29,7 +29,7 @@ from replitune.significance.looks.record import (
 )
 from replitune.significance.looks.rule import Outlook, adjusted, asks, outlook, step_down
 from replitune.significance.looks.settings import FEWEST, RuleSettings
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 
 DRIFT = 0.01
 """p below which batches of replicas are called unlike."""

@@ -16,7 +16,8 @@ from replitune.results.looking import next_look
 from replitune.results.rows import row_schema, write_table
 from replitune.running.files import atomic_open
 from replitune.significance.looks.record import Abandoned, PairLook, Plan, Record, read_record
-from replitune.statistics.store import SegmentStatistics, read_metadata, read_systems
+from replitune.statistics.segments import SegmentStatistics
+from replitune.statistics.store import read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics, joined
 
 ROWS = pa.schema([("look", pa.int64()), *row_schema(PairLook)])

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from replitune.replicas import Replica
-from replitune.results import rows
 from replitune.results.answer import Answer, answers_of
 from replitune.results.decimals import decimals_of
-from replitune.results.rows import Histogram
 from replitune.results.wording import base_name, title
 from replitune.significance.base import Note, TestResult, note_text
 from replitune.significance.multiple import Ranking, rank_systems
@@ -30,6 +28,8 @@ from replitune.significance.variances import VarianceRow
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from replitune.results.rows import Histogram
 
 SPREADS = ("s_sel", "s_dev", "s_test")
 SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica", "next_run")
@@ -305,6 +305,8 @@ class Result:
 
     def _tables(self) -> dict[str, tuple[list[dict[str, Any]], pa.Schema]]:
         """Rows and columns of each file, by what its name adds to the metric's."""
+        from replitune.results import rows
+
         tests = [{**vars(row), **row.details, "note": row.note} for row in self.tests]
         systems = [row for summary in self.systems.values() for row in _system_rows(summary)]
         overlaps = [{**vars(item), "note": item.note} for item in self.overlaps]
@@ -357,6 +359,8 @@ class Result:
 
     def write(self, folder: str | Path) -> None:
         """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
+        from replitune.results import rows
+
         metadata = {name: getattr(self, name) for name in METADATA}
         for suffix, (table, schema) in self._tables().items():
             extra = metadata if suffix == ".notes" else None
@@ -366,6 +370,7 @@ class Result:
     @classmethod
     def read(cls, folder: str | Path, metric: str) -> Result:
         """What `write` wrote."""
+        from replitune.results import rows
 
         def path(suffix: str) -> Path:
             return Path(folder) / f"{metric}{suffix}.parquet"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.running.files import atomic_path
 from replitune.running.parquet import parquet_file
+from replitune.significance.base import DETAILS, OF_PEOPLE
 
 METADATA_KEY = b"replitune"
 
@@ -29,49 +30,6 @@ def _schema(*columns: tuple[pa.DataType, str]) -> pa.Schema:
     """Columns by their type, names separated by blanks."""
     return pa.schema([(name, kind) for kind, names in columns for name in names.split()])
 
-
-DETAILS = {
-    "won": "share of the drawn test sets on which B is better",
-    "lost": "share on which A is better",
-    "tied": "share on which they are equal",
-    "superior": "P(the next run of B beats the next run of A) on this test set",
-    "superior_low": "lower limit of it (90% interval)",
-    "superior_high": "upper limit of it",
-    "superior_new": "the same on a new test set of this size",
-    "superior_new_low": "lower limit of it (90% interval)",
-    "superior_new_high": "upper limit of it",
-    "superior_systems": "systems whose scores say, for these, how large true differences are",
-    "p_without_one_low": "smallest p when one run is left out",
-    "p_without_one_high": "largest p when one run is left out",
-    "p_odd_run": "p of the oddest run, far from its group, if runs are normal",
-    "reach_twice_runs": "half the width of the interval with twice the runs",
-    "reach_twice_units": "with twice the segments (documents)",
-    "margin": "what counts as the same, in units of the metric",
-    "p_same": "p of equivalence: H0 is a difference of the margin or more",
-    "p_same_adjusted": "the same, corrected for all pairs",
-    "p_adjusted_error": "standard error of simulation of p_adjusted (max-t)",
-    "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
-    "p_no_worse_b": "the same of B",
-    "p_median": "median p over all pairs of runs",
-    "p_low": "2.5th percentile of it",
-    "p_high": "97.5th percentile of it",
-    "sd_runs": "standard deviation of runs, by the mixed model",
-    "sd_segments": "of segments",
-    "sd_noise": "of the rest",
-    "chi2": "likelihood ratio of the mixed model without run effects",
-    "p_chi2": "its p",
-    "better_on": "test sets of a suite on which B is better (partial conjunction)",
-    "worse_on": "test sets of a suite on which A is better",
-}
-"""What only some tests report, and its column."""
-
-OF_PEOPLE = {
-    "judged": "segments of which people judged the outputs of both",
-    "worth": "how many times as many judgements alone would say as much",
-    "delta_alone": "the difference by the judgements alone",
-    "se_alone": "its standard error",
-}
-"""What only the test of judgements reports; other files have no such columns."""
 
 TESTS = _schema(
     (pa.string(), "method a b"),

@@ -89,6 +89,50 @@ def note_text(notes: Iterable[Note]) -> str | None:
     return "; ".join(note.text for note in notes) or None
 
 
+DETAILS = {
+    "won": "share of the drawn test sets on which B is better",
+    "lost": "share on which A is better",
+    "tied": "share on which they are equal",
+    "superior": "P(the next run of B beats the next run of A) on this test set",
+    "superior_low": "lower limit of it (90% interval)",
+    "superior_high": "upper limit of it",
+    "superior_new": "the same on a new test set of this size",
+    "superior_new_low": "lower limit of it (90% interval)",
+    "superior_new_high": "upper limit of it",
+    "superior_systems": "systems whose scores say, for these, how large true differences are",
+    "p_without_one_low": "smallest p when one run is left out",
+    "p_without_one_high": "largest p when one run is left out",
+    "p_odd_run": "p of the oddest run, far from its group, if runs are normal",
+    "reach_twice_runs": "half the width of the interval with twice the runs",
+    "reach_twice_units": "with twice the segments (documents)",
+    "margin": "what counts as the same, in units of the metric",
+    "p_same": "p of equivalence: H0 is a difference of the margin or more",
+    "p_same_adjusted": "the same, corrected for all pairs",
+    "p_adjusted_error": "standard error of simulation of p_adjusted (max-t)",
+    "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
+    "p_no_worse_b": "the same of B",
+    "p_median": "median p over all pairs of runs",
+    "p_low": "2.5th percentile of it",
+    "p_high": "97.5th percentile of it",
+    "sd_runs": "standard deviation of runs, by the mixed model",
+    "sd_segments": "of segments",
+    "sd_noise": "of the rest",
+    "chi2": "likelihood ratio of the mixed model without run effects",
+    "p_chi2": "its p",
+    "better_on": "test sets of a suite on which B is better (partial conjunction)",
+    "worse_on": "test sets of a suite on which A is better",
+}
+"""What only some tests report, and its column."""
+
+OF_PEOPLE = {
+    "judged": "segments of which people judged the outputs of both",
+    "worth": "how many times as many judgements alone would say as much",
+    "delta_alone": "the difference by the judgements alone",
+    "se_alone": "its standard error",
+}
+"""What only the test of judgements reports; other files have no such columns."""
+
+
 @dataclass(frozen=True)
 class TestResult:
     """One row of `tests/<testset>/<metric>.parquet`. What does not apply is None, never NaN."""
@@ -136,7 +180,7 @@ class TestResult:
     """What made p_adjusted: max-t, holm, bh, none."""
     notes: tuple[Note, ...] = ()
     details: dict[str, float] = field(default_factory=dict, repr=False)
-    """What only this method reports, by name: fractions won, lost and tied, ..."""
+    """What only this method reports, of `DETAILS` and `OF_PEOPLE`."""
     p_values: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)

@@ -34,7 +34,8 @@ from replitune.significance.studies.calibrate import CalibrationRow
 from replitune.significance.studies.power import PowerRow
 from replitune.significance.studies.replication import ReplicationRow
 from replitune.statistics.outputs import DistinctPairs, Outputs
-from replitune.statistics.store import SegmentStatistics, read_systems
+from replitune.statistics.segments import SegmentStatistics
+from replitune.statistics.store import read_systems
 from replitune.tuning.history import read_dev_scores
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
     from replitune.meta.rows import MetaStudy
     from replitune.meta.settings import MetaSettings
-    from replitune.statistics.store import SegmentStatistics
+    from replitune.statistics.segments import SegmentStatistics
 
 
 class Meta(MetricsStage):

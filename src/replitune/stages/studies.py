@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         PowerSettings,
         ReplicationSettings,
     )
-    from replitune.statistics.store import SegmentStatistics
+    from replitune.statistics.segments import SegmentStatistics
 
     PricesOf = Callable[[Sequence[str], str], Prices]
     """Of two systems on a test set."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from replitune.experiment.sizes import Sizes
     from replitune.results.result import Result
     from replitune.significance.settings import TestSettings
-    from replitune.statistics.store import SegmentStatistics
+    from replitune.statistics.segments import SegmentStatistics
 
 
 PAIRS_OF_THREAD = 20

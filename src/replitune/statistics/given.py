@@ -25,7 +25,7 @@ from replitune.readers.interface import FEW, ScoreRows, brief
 from replitune.registry import Entry
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
-from replitune.statistics.store import SegmentStatistics, StoreMetadata
+from replitune.statistics.segments import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
 OPTIONAL = ("metric", "testset", "language", "document")

@@ -27,7 +27,7 @@ from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
 from replitune.running.progress import say
 from replitune.statistics.outputs import Outputs
-from replitune.statistics.store import SegmentStatistics, StoreMetadata, read_metadata, read_systems
+from replitune.statistics.segments import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
 _BLOCK = 4096  # distinct pairs between two reports of progress
@@ -141,6 +141,8 @@ class Scorer:
         the same references in the same way."""
         if not Path(path).exists():
             return {}
+        from replitune.statistics.store import read_metadata, read_systems
+
         try:
             metadata = read_metadata(path)
             if metadata is None or metadata.signature != self.signature:

@@ -10,9 +10,7 @@ higher is better.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +28,7 @@ from replitune.running.files import atomic_path
 from replitune.running.parquet import parquet_file
 from replitune.statistics.columns import Names, integers, require_lengths, statistics
 from replitune.statistics.lazy import StoredSystems
+from replitune.statistics.segments import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
 METADATA_KEY = b"replitune"
@@ -41,55 +40,6 @@ ROW_GROUP = 1 << 20
 """Rows that are written at once."""
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 """What pyarrow raises for files that are no Parquet, or damaged."""
-
-
-@dataclass(frozen=True)
-class StoreMetadata:
-    """The metadata of one file of the store."""
-
-    metric: str
-    """The metric as :func:`get_metric` takes it: ``ter:id=ter-norm,normalized=true``."""
-    id: str
-    signature: str
-    higher_is_better: bool
-    testset: str
-    reference_sha256: str
-    decode_sha256: dict[str, dict[str, str]]
-    """By system and replica, of the lines that were scored."""
-    settings_sha256: str = ""
-    """Hash of the settings of the score stage, paths not included."""
-    missing: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Why replicas of the experiment are missing, by system and replica; usually empty."""
-
-    def as_json(self) -> str:
-        content = {key: value for key, value in asdict(self).items() if key != "missing" or value}
-        return json.dumps(content, sort_keys=True, ensure_ascii=False)
-
-
-@dataclass(frozen=True)
-class SegmentStatistics:
-    """All systems of one (test set, metric)."""
-
-    testset: str
-    metric: Metric
-    signature: str
-    systems: Mapping[str, SystemStatistics]
-    """By name. Those of a large store are only in memory while they are used (see `lazy`)."""
-    documents: NDArray[np.int32]
-    """(N,) document number of each segment."""
-    document_names: tuple[str, ...] | None
-    """(G,), or None when each segment is its own document."""
-    metadata: dict[str, StoreMetadata] = field(default_factory=dict)
-    numbers: NDArray[np.int64] | None = None
-    """(N,) number of each segment, as on disk; None: 0 to N - 1."""
-
-    @property
-    def segments(self) -> int:
-        return len(self.documents)
-
-    @property
-    def n_documents(self) -> int:
-        return int(self.documents.max(initial=-1)) + 1
 
 
 def write_store(
@@ -214,8 +164,11 @@ def _unreadable(path: str | Path, error: Exception) -> ReplituneError:
 
 
 def find_files(store: str | Path) -> list[Path]:
-    """The Parquet files of a store: the file itself, or all below the folder, sorted."""
+    """The Parquet files of a store: the file itself, or all below the folder, sorted; of the results of an
+    experiment, those of its statistics."""
     store = Path(store)
+    if (store / "manifest.json").is_file() and (store / "stats").is_dir():
+        store /= "stats"
     if store.is_dir():
         files = sorted(p for p in store.rglob("*.parquet") if not p.name.startswith("."))
         if not files:

@@ -11,7 +11,7 @@ edge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.leaf import leaf, with_room
+from replitune.leaf import inlined, leaf, with_room
 from replitune.tuning.linesearch import upper_envelope
 from replitune.tuning.pool import combine
 
@@ -78,7 +78,7 @@ class Forests:
     """(E+1,)"""
     symbols: NDArray[np.int32]
     features: NDArray[np.float64]
-    """(F, E)"""
+    """(E, F)"""
     nodes: NDArray[np.int64]
     """(N,)"""
     offsets: NDArray[np.int64]
@@ -101,7 +101,7 @@ class Forests:
             joined("two", np.int64),
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             joined("symbols", np.int32),
-            np.ascontiguousarray(joined("features", np.float64).T),
+            joined("features", np.float64),
             np.array([forest.nodes for forest in forests], np.int64),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )
@@ -111,13 +111,21 @@ class Forests:
     ) -> Envelope:
         """The hypotheses that are best somewhere on the line weights + gamma direction, for gamma
         from -reach to reach."""
+        return next(self.envelopes(weights, [direction], reach))
+
+    def envelopes(
+        self, weights: NDArray[np.float64], directions: Iterable[NDArray[np.float64]], reach: float = np.inf
+    ) -> Iterator[Envelope]:
+        """Of each of several lines through the weights."""
         # combine and not @: BLAS may sum in another order on another machine.
-        lines = combine(weights, self.features), combine(direction, self.features)
+        start = combine(weights, self.features.T)
         symbols = self.symbol_start, self.symbols
         edges = self.head, self.one, self.two
-        return Envelope(
-            *_envelopes(*edges, *lines, self.nodes, self.offsets, *symbols, self.features, reach)
-        )
+        for direction in directions:
+            lines = start, combine(direction, self.features.T)
+            yield Envelope(
+                *_envelopes(*edges, *lines, self.nodes, self.offsets, *symbols, self.features, reach)
+            )
 
 
 def _check(forest: Forest, segment: int) -> None:
@@ -155,7 +163,7 @@ LINE = np.dtype([("a", "f8"), ("b", "f8"), ("begin", "f8"), ("edge", "i8"), ("on
 lines of the derivations in its gaps."""
 
 
-@leaf
+@inlined
 def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):
     """Write the envelope of an edge into out[n:]: its line a + gamma b with the lines that are the
     highest of its nodes at the same gamma. Returns where it ends; there must be room."""
@@ -182,7 +190,7 @@ def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):
             two += 1
 
 
-@leaf
+@inlined
 def _ends(candidates, n, a, b):
     """Copy the lines' numbers into a and b; rows of least slope, largest intercept and greatest
     slope."""
@@ -198,7 +206,7 @@ def _ends(candidates, n, a, b):
     return low, top, high
 
 
-@leaf
+@inlined
 def _keep(candidates, hull, cuts, h, reach, lines, n):
     """Append what is on the envelope within reach to lines[n:]; where it ends."""
     while h > 1 and cuts[h - 1] >= reach:
@@ -225,7 +233,7 @@ def _read(lines, line, symbol_start, symbols, features, stack, words, at, out):
         if j < 0:
             j = symbol_start[edge]
             for f in range(len(out)):
-                out[f] += features[f, edge]
+                out[f] += features[edge, f]
         if j == symbol_start[edge + 1]:
             depth -= 1
             continue
@@ -249,7 +257,7 @@ def _envelopes(head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, sym
     kept, hull, cuts = np.empty(1025, np.int64), np.empty(1025, np.int64), np.empty(1025)
     out_offsets = np.zeros(len(nodes) + 1, np.int64)
     begins = np.empty(1024)
-    out_features = np.zeros((1024, len(features)))
+    out_features = np.zeros((1024, features.shape[1]))
     out_start = np.zeros(1025, np.int64)
     out_words = np.empty(8192, np.int32)
     n_out = 0
@@ -266,7 +274,9 @@ def _envelopes(head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, sym
                     from_u, to_u = first[u], first[u + 1]
                 if v >= 0:
                     from_v, to_v = first[v], first[v + 1]
-                candidates = with_room(candidates, c, to_u - from_u + to_v - from_v + 2)
+                most = c + to_u - from_u + to_v - from_v + 2
+                if most > len(candidates):
+                    candidates = with_room(candidates, c, most - c)
                 c = _sum(lines, from_u, to_u, from_v, to_v, edge_a[edge], edge_b[edge], edge, candidates, c)
                 edge += 1
             if c > len(a):
@@ -275,7 +285,8 @@ def _envelopes(head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, sym
                 cuts = np.empty(2 * c + 1)
             low, top, high = _ends(candidates, c, a, b)
             h = upper_envelope(a, b, 0, c, low, top, high, kept, hull, cuts)
-            lines = with_room(lines, n, h)
+            if n + h > len(lines):
+                lines = with_room(lines, n, h)
             n = _keep(candidates, hull, cuts, h, reach, lines, n)
             first[node + 1] = n
         stack = np.empty((nodes[s] + 2, 2), np.int64)
@@ -284,7 +295,7 @@ def _envelopes(head, one, two, edge_a, edge_b, nodes, offsets, symbol_start, sym
         begins = with_room(begins, n_out, n_lines)
         out_start = with_room(out_start, n_out + 1, n_lines)
         if n_out + n_lines > len(out_features):
-            grown = np.zeros((2 * (n_out + n_lines), len(features)))
+            grown = np.zeros((2 * (n_out + n_lines), features.shape[1]))
             grown[:n_out] = out_features[:n_out]
             out_features = grown
         if nodes[s] == 0:  # the empty translation

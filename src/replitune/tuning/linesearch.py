@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.leaf import inlined
 from replitune.tuning.objective import Objective
 
 MIN_WIDTH = 1e-9
@@ -165,7 +166,7 @@ def corners(a, b, tops, ends, offsets, statistics, gammas, source, target, base)
     return n_corners
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def upper_envelope(a, b, lo, hi, l, c, r, kept, hull, cuts):  # noqa: E741
     """Upper envelope of the lines a + gamma b of rows lo .. hi-1: rows by slope into `hull`,
     and into `cuts` where each begins to be the highest (-inf for the first). Returns how many.

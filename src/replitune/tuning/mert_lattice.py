@@ -102,7 +102,7 @@ class MertLattice(Mert):
             lines = list(np.eye(len(weights)))
             lines += list(rng.uniform(-1.0, 1.0, (self.directions, len(weights))))
             pool = joined(
-                together([hypotheses_of(lattices.envelope(weights, d, self.reach)) for d in lines])
+                together([hypotheses_of(e) for e in lattices.envelopes(weights, lines, self.reach)])
             )
             if not number:
                 # No worse than the start; all lines go through it, so the pool has its choices.

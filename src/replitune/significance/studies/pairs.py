@@ -9,7 +9,7 @@ from typing import Any
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
 from replitune.significance.pairs import pairs_of_systems, require_system
-from replitune.statistics.store import SegmentStatistics
+from replitune.statistics.segments import SegmentStatistics
 
 
 def with_systems(store: SegmentStatistics, names: Sequence[str]) -> SegmentStatistics:

@@ -3,8 +3,9 @@
     PYTHONPATH=src python benchmarks/calibration/tables.py
 
 Reads gate.csv (study.py), suprema.csv (suprema.py), noise_ratio.csv (noise_ratio.py), outside.csv
-(outside.py) and replicas.csv (replicas.py) beside this file; writes calibration and level-power (.svg and
-.png) in docs/figures, and the tables between the markers of docs/evidence.md.
+(outside.py) and replicas.csv (replicas.py) beside this file, and docs/results/calibration; writes
+calibration and level-power (.svg and .png) in docs/figures, and the tables between the markers of
+docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ METHODS = [
 CRITICAL = ["crossed", "crossed, Cochran-Cox", "crossed, Satterthwaite"]
 MIXED = ["mixed model", "mixed model, runs"]
 ALPHAS = tuple(LIMITS)
+PRINTED = {"bleu": "BLEU", "ter": "TER", "chrf": "chrF"}
 REAL_LIMIT = 0.065
 """Of rates in 200 to 500 draws from real replicas, which are not gated."""
 
@@ -379,6 +381,52 @@ def replicas(real: pd.DataFrame) -> str:
     return table(head, rows)
 
 
+def three_metrics(found: pd.DataFrame) -> str:
+    """Rates of A/A at .05 on the runs of both systems together, by metric."""
+    at = found[(found["study"] == "A/A") & (found["pool"] == "all") & (found["alpha"] == 0.05)]
+    columns = [*dict.fromkeys(zip(at["metric"], at["n_a"], strict=True))]
+    rows = []
+    order = [m for m in METHODS if m != "crossed:scope=runs"]
+    order.insert(order.index("riezler") + 1, "riezler-one-run")
+    for method in order:
+        row = [f"`{method}`" if method != "riezler-one-run" else "`riezler` (one run)"]
+        for metric, n in columns:
+            own = at[(at["method"] == method) & (at["metric"] == metric) & (at["n_a"] == n)].iloc[0]
+            text = number(own["rate"]) if own["rejected"] else "0"
+            text = f"**{text}**" if own["ci_low"] > 0.05 else text
+            row.append(text + ("†" if own["exact"] else ""))
+        rows.append(row)
+    head = [f"{PRINTED[metric]}, n={n}" for metric, n in columns]
+    return table(["test", *head], rows)
+
+
+def three_spreads(systems: pd.DataFrame) -> str:
+    """How much runs and segments move each metric."""
+    rows = []
+    for metric, own in systems.groupby("metric", sort=False):
+        each = [[number(v, 2) for v in own["s_test"]], [number(v, 2) for v in own["s_sel"]]]
+        each.append([number(v, 2) for v in own["s_test"] / own["s_sel"]])
+        rows.append([PRINTED[str(metric)], *(", ".join(dict.fromkeys(values)) for values in each)])
+    names = ", ".join(dict.fromkeys(systems["system"]))
+    return table(["metric", f"s_test {names}", "s_sel", "s_test / s_sel"], rows)
+
+
+def three_powers(found: pd.DataFrame, drawn: pd.DataFrame) -> str:
+    """Shares of small experiments that find the difference by BLEU, and the level of a coin."""
+    drawn = drawn[(drawn["metric"] == "bleu") & drawn["significant"].notna()]
+    coin = found[(found["study"] == "coin flip") & (found["alpha"] == 0.05) & (found["metric"] == "bleu")]
+    rows = []
+    for method in dict.fromkeys(drawn["method"]):
+        own = drawn[drawn["method"] == method].set_index("n")
+        own = own["significant" if own["delta"].mean() > 0 else "opposite"]
+        rates = coin[coin["method"] == method].set_index("n_a")["rate"]
+        sizes = [n for n in own.index if n in rates.index]
+        level = ", ".join(number(rates[n]) if rates[n] else "0" for n in sizes)
+        rows.append([f"`{method}`", *(number(own[n]) if own[n] else "0" for n in sizes), level])
+    head = [f"n={n}" for n in sizes]
+    return table(["test", *head, "type-I error, coin, n=" + ", ".join(map(str, sizes))], rows)
+
+
 # -- where the model ends -----------------------------------------------------------------
 
 
@@ -698,6 +746,8 @@ def main() -> None:
     calibration(gate)
     level_power(gate)
     page = (DOCS / "evidence.md").read_text(encoding="utf-8")
+    three = DOCS / "results" / "calibration"
+    rates = pd.read_csv(three / "calibration.csv")
     parts = {
         "suprema": suprema(pd.read_csv(HERE / "suprema.csv")),
         "count": gate_count(gate),
@@ -711,6 +761,9 @@ def main() -> None:
         "mixed": mixed(gate),
         "nested": nested(gate),
         "replicas": replicas(pd.read_csv(HERE / "replicas.csv")),
+        "three-spreads": three_spreads(pd.read_csv(three / "systems.csv")),
+        "three-metrics": three_metrics(rates),
+        "three-powers": three_powers(rates, pd.read_csv(three / "replication.csv")),
         "shapes": shapes(outside()),
         "failures": failures(outside()),
         "others": others(outside()),

@@ -57,15 +57,16 @@ def real(sources: Sources) -> Values:
     """A/A and coin flips on two pools of runs, and A/A on two older ones."""
     found: Values = {}
     pools = where(sources.csv(POOLS), metric="bleu", method="crossed").iloc[0]
-    named = (pools["a"], pools["b"])
-    assert named == POOLED, f"the text has the pools {POOLED}, {POOLS} has {named}"
-    found["pool." + pools["a"]], found["pool." + pools["b"]] = map(count, pools[["n_a", "n_b"]])
+    sizes = {pools["a"]: pools["n_a"], pools["b"]: pools["n_b"]}
+    assert {*sizes} == {*POOLED}, f"the text has the pools {POOLED}, {POOLS} has {[*sizes]}"
+    for name in POOLED:
+        found[f"pool.{name}"] = count(sizes[name])
     found["pool.segments"] = count(pools["segments"])
     systems = sources.csv(SYSTEMS)
     for metric in METRICS:
-        spread = only(systems, "s_test", metric=metric, system=named[0])
+        spread = only(systems, "s_test", metric=metric, system=POOLED[0])
         found[f"pool.stest.{metric}"] = rate(spread, 2)
-        own_error = only(systems, "s_sel", metric=metric, system=named[0])
+        own_error = only(systems, "s_sel", metric=metric, system=POOLED[0])
         found[f"pool.ssel.{metric}"] = rate(own_error, 2)
     own = where(sources.real, alpha=LEVEL, study="A/A", pool="all")
     for name, method in (("one", "riezler-one-run"), ("clark", "clark")):

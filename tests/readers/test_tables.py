@@ -134,6 +134,7 @@ def test_one_score_for_each_run_speaks_of_new_runs():
     assert (test.method, test.unit) == ("crossed", "replica")
     assert test.generalises_to == "new runs on this test set"
     assert "one score for each run" in report.read_as[-1]
+    assert "one score for each run; next: " in str(report.summary)
     assert report.results[0].systems["base"].s_sel is None
     # a t-test of two samples, by scipy
     from scipy.stats import ttest_ind

@@ -320,9 +320,8 @@ def _counts(cells: Sequence[Result]) -> str:
         each = f"{count(runs[0], kind)} each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} {kind}s"
         segments = max(answer.counts.segments for answer in cell.answers)
         documents = max(answer.counts.documents for answer in cell.answers)
-        size = count(segments, "segment") + (
-            f" in {count(documents, 'document')}" if documents < segments else ""
-        )
+        size = count(segments, "segment") if segments > 1 else "one score for each run"
+        size += f" in {count(documents, 'document')}" if documents < segments else ""
         text = f"{count(len(cell.systems), 'system')}, {each}, {size}"
         texts.append(f"{cell.testset}: {text}" if len(cells) > 1 else text)
     return "; ".join(texts)

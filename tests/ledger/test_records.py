@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,22 @@ def test_what_is_as_it_was_made_is_read(results: Path):
         "stats/t/a.b/a.parquet",
     ]
     records.check_results(results, records.result_files(results))
+
+
+def test_records_that_come_with_results_say_who_made_them(results: Path):
+    shutil.rmtree(results / ".made")
+    other = {"outputs": {"decodes/t/b/seed-001.txt": "0" * 64, "../y": "0" * 64}}
+    (results / "logs" / "other.json").write_text(json.dumps(other))
+    (results.parent / "y").write_text("not of this experiment")
+    records.index(results)
+    assert records.maker(results, "stats/t/a.b/a.parquet").record == "score/t/a.b/a"
+    assert not (results / "y.json").exists()
+    assert len(list((results / ".made").rglob("*.json"))) == 4  # of what is here
+    records.check_results(results, records.result_files(results))
+    (results / "tables/p.csv").write_text("by hand")
+    records.index(results)
+    with pytest.raises(ReplituneError, match="is not what the workflow made"):
+        records.checked(results, [results / "tables"])
 
 
 @pytest.mark.parametrize("name", ["decodes/t/a/seed-002.txt", "stats/t/a.b/a.parquet"])

@@ -10,6 +10,7 @@ rule corpus_train:
         account=AT.account("train"),
     log:
         **logs("corpus", "train"),
+    localrule: STAYS_HERE
     conda:
         PROGRAMS
     threads: 1
@@ -33,6 +34,7 @@ rule corpus_testset:
         account=AT.account("{testset}"),
     log:
         **logs("corpus", "{testset}"),
+    localrule: STAYS_HERE
     conda:
         PROGRAMS
     threads: 1
@@ -53,6 +55,7 @@ rule corpus_inputs:
         AT.inputs,
     log:
         **logs("corpus", "inputs"),
+    localrule: STAYS_HERE
     conda:
         PROGRAMS
     threads: 1

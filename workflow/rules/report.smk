@@ -51,6 +51,7 @@ rule manifest:
         **index(),
     log:
         **logs("manifest", "manifest"),
+    localrule: STAYS_HERE
     conda:
         PROGRAMS
     threads: 1

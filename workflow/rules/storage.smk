@@ -10,16 +10,12 @@ from replitune.experiment.yaml_file import ExperimentError
 
 STORAGE = probe.default_storage(workflow)
 
+# texts are where Snakemake is started, and the manifest is made of everything
+STAYS_HERE = STORAGE is not None
+
 
 if STORAGE is not None:
     s3.look_again_for_folders()
-
-    # texts are where Snakemake is started, and the manifest reads everything
-    localrules:
-        corpus_train,
-        corpus_testset,
-        corpus_inputs,
-        manifest,
 
     def update(files):
         """Snakemake cannot keep, while their job runs, outputs that are in storage and not here."""

@@ -166,14 +166,15 @@ def _note(results: Path, name: str, made: Maker) -> None:
 
 
 def index(results: Path) -> None:
-    """Write down, from the records that are here, who made each result: where Snakemake brings results
-    from a storage, their records come with them."""
+    """Write down, from the records that are here, who made each result that is: where Snakemake brings
+    results from a storage, their records come with them."""
     with together():
         for record, account in records(results).items():
-            for name, sha256 in account.get("outputs", {}).items():
+            outputs = account.get("outputs") or {}
+            for name in names(results, (results / name for name in outputs)):
                 made = maker(results, name)
-                if made is None or (made.sha256, made.record) != (sha256, record):
-                    _note(results, name, Maker(sha256, record))
+                if made is None or (made.sha256, made.record) != (outputs[name], record):
+                    _note(results, name, Maker(outputs[name], record))
 
 
 def cpu_seconds() -> float:

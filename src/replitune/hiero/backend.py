@@ -25,7 +25,7 @@ class Hiero(Embedded):
     settings: HieroSystemSettings
     TABLE_MB = ((0, 80), (1060, 10)), ((0, 240),)
     MODEL_MB = ((0, 40), (400, 16)), ((0, 110),)
-    DISK_MB = 100, 270
+    DISK_MB = 125, 300
     translating = ("decode", "derive")
 
     @property

@@ -31,9 +31,9 @@ from replitune.phrase.linked import Linked
 TARGET_WORD = 2
 """Symbol of word 0 on a target side; 0 and 1 are the first and second gap of the source side."""
 
-RECORD = np.dtype([("source", "i4"), ("target", "i4"), ("links", "u8"), ("count", "f8")])
+RECORD = np.dtype([("source", "i4"), ("target", "i4"), ("links", "u8"), ("sharing", "i4")])
 """An extracted rule. source, target: its sides, as nodes; links: bit s * max_span + t is set when word s
-of the source words is linked to word t of the target words."""
+of the source words is linked to word t of the target words; sharing: rules that share its count of 1."""
 
 BLOCK = 1 << 22
 """Records that are written at a time."""
@@ -373,8 +373,9 @@ def _has_room(work, more, symbols, longest):
 
 
 @leaf
-def _take_rules(work, p, phrases, rules, none, count, segment, runs, place, longest):
+def _take_rules(work, p, phrases, rules, none, sharing, segment, runs, place, longest):
     """Record or count the rules of a phrase. none: a phrase for gaps that are not there."""
+    count = 1.0 / sharing
     source, target, linked, linked_to = segment
     phrase = phrases[p]
     for r in range(len(rules)):
@@ -399,7 +400,7 @@ def _take_rules(work, p, phrases, rules, none, count, segment, runs, place, long
         work.sizes[node] += 1
         record = work.records[work.at[USED]]
         work.at[USED] += 1
-        record.source, record.count = node, count
+        record.source, record.sharing = node, sharing
         record.target = _extend_target(work.target, phrase, a, b, target, place)
         record.links = _links_of(phrase, a, b, linked, linked_to, place, longest)
 
@@ -455,9 +456,9 @@ def _visit(corpus, limits, work):
             at[SEGMENT], at[PHRASE], at[NEEDED] = i, p, made
             if not _has_room(work, made, symbols, longest):
                 return
-            count = 1.0 / made if fractional and made else 1.0
+            sharing = max(made, 1) if fractional else 1
             segment = source, target, linked, targets_of_links
-            _take_rules(work, p, phrases, rules[:made], none, count, segment, runs, place, longest)
+            _take_rules(work, p, phrases, rules[:made], none, sharing, segment, runs, place, longest)
             at[EXTRACTED] += made
         at[PHRASE] = 0
     at[SEGMENT] = len(source_start) - 1

@@ -57,11 +57,11 @@ def _count(records, order, start, times, links):
     for r in range(len(times)):
         own = order[start[r] : start[r + 1]]
         if len(own) == 1:
-            times[r], links[r] = records[own[0]]["count"], records[own[0]]["links"]
+            times[r], links[r] = 1.0 / records[own[0]]["sharing"], records[own[0]]["links"]
             continue
         own.sort()
         for i in own:
-            times[r] += records[i]["count"]
+            times[r] += 1.0 / records[i]["sharing"]
         masks = np.sort(records["links"][own])
         most, begin = 0, 0
         for i in range(1, len(masks) + 1):

@@ -34,7 +34,7 @@ class Kernels(Stage):
     """Compile once what jobs would compile side by side."""
 
     NAME = "kernels"
-    MEMORY_MB = 450, 0.0
+    MEMORY_MB = 430, 0.0
     LOG = "kernels/kernels"
     metrics: list[dict[str, Any]]
     methods: list[dict[str, Any]]

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from replitune.leaf import inlined, leaf
+from replitune.leaf import inlined, leaf, prefetch
 from replitune.phrase.coverage import cover, future_costs, intern, new_coverages, with_room
 from replitune.phrase.grids import PICK, add_grids, grids_with_room, most_promising, new_grids
-from replitune.phrase.lm import step
+from replitune.phrase.lm import expect, step
 from replitune.phrase.search import (
     SLACK,
     finish,
@@ -57,13 +57,13 @@ def _fill(k, picks, least, sentence, grids, rows, coverages, stack, size, room, 
     members, floor, top = grids.members, stack.floor, stack.top
     hypotheses = stack.hypotheses
     new = stack.scratch[0]
-    # What the memo has is read at once: waiting for one place of it is waiting for many.
+    # Waiting for one place in memory is waiting for all that were asked for.
     for i_pick in range(len(picks)):
         pick = picks[i_pick]
         pick.state = rows[members[pick.member].row].state
-        option = np.int64(cells[grids.table[pick.grid].turn, pick.at].option)
-        key, place = memo_key(np.int64(pick.state), option)
-        pick.known = memo[place].key == key
+        cell, before = cells[grids.table[pick.grid].turn, pick.at], np.int64(pick.state)
+        prefetch(memo, memo_key(before, np.int64(cell.option))[1])
+        expect(automaton, before, cell.word)
     for i_pick in range(len(picks)):
         pick = picks[i_pick]
         grid, member = grids.table[pick.grid], members[pick.member]

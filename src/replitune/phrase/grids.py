@@ -42,11 +42,9 @@ MEMBER = np.dtype([("promise", "f8"), ("row", "i4"), ("follower", "i4")])
 """row: a hypothesis; promise: its score with the jump and its forward reordering score; follower:
 the member that follows it, or -1."""
 
-PICK = np.dtype(
-    [("promise", "f8"), *((name, "i4") for name in ("grid", "member", "at", "state", "known", "unused"))]
-)
+PICK = np.dtype([("promise", "f8"), *((name, "i4") for name in ("grid", "member", "at", "state"))])
 """A cell that is to be tried: at: its option, among those of its orientation; state: of the LM before
-it; known: whether the memo had it."""
+it."""
 
 BEFORE = np.dtype(
     [

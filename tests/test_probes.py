@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numba
+import numpy as np
 import pytest
 from numba.core.caching import Cache
 
@@ -88,6 +89,10 @@ def test_another_numba(monkeypatch: pytest.MonkeyPatch, version: str, known: boo
     of_numba.look_first()
     assert (Cache.load_overload is not usual) == known
     assert bool(of_numba.uncounted()) == known
+    prefetch = of_numba.prefetcher()
+    ahead = numba.njit(lambda array: prefetch(array, 1))
+    ahead(np.arange(3))
+    assert ("prefetch" in next(iter(ahead.inspect_llvm().values()))) == known
     assert (not probes.notes()) == known
 
 

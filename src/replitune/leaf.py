@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from replitune.probes.numba import uncounted
+from replitune.probes.numba import prefetcher, uncounted
 
 leaf = njit(cache=True, nogil=True, **uncounted())
 """For a kernel that makes no array and is called from others: it does not count references to the
@@ -13,6 +13,8 @@ arrays that it is passed or slices, which in inner loops can cost more than the 
 
 inlined = njit(cache=True, nogil=True, forceinline=True, **uncounted())
 """For one that is called from one place in an inner loop: every field of every array would be passed."""
+
+prefetch = prefetcher()
 
 
 @njit(cache=True, nogil=True)

@@ -186,7 +186,7 @@ def test_the_forest_of_an_unpruned_search_has_all_derivations(seed):
         packed.two,
         packed.symbol_start,
         packed.symbols,
-        packed.features.T,
+        packed.features,
         int(packed.nodes[0]),
     )
     found = of_forest(forest)

@@ -22,7 +22,7 @@ class Graph:
         (self.nodes,) = forest.nodes.tolist()
         assert (forest.two == -1).all()
         assert forest.symbols[forest.symbol_start[1:-1]].tolist() == [-1] * (len(forest.head) - 1)
-        self.arc_from, self.arc_to, self.features = forest.one[1:], forest.head[1:], forest.features.T[1:]
+        self.arc_from, self.arc_to, self.features = forest.one[1:], forest.head[1:], forest.features[1:]
         own = [forest.symbols[a + 1 : b] for a, b in pairwise(forest.symbol_start[1:])]
         self.words = [[vocabulary[word] for word in words] for words in own]
         self.copied = np.array([(words >= known).sum() for words in own])
@@ -135,4 +135,4 @@ def test_lines_side_by_side_are_those_alone():
         alone, _ = decoder.forests([line], 1e6)
         rows = slice(together.offsets[i], together.offsets[i + 1])
         np.testing.assert_array_equal(together.head[rows], alone.head)
-        np.testing.assert_array_equal(together.features[:, rows], alone.features)
+        np.testing.assert_array_equal(together.features[rows], alone.features)

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from replitune.leaf import leaf
+from replitune.leaf import inlined, leaf, prefetch
 from replitune.phrase.coverage import cover, future_costs, intern, new_coverages, with_room
-from replitune.phrase.grids import add_grids, grids_with_room, least_promise, new_grids
-from replitune.phrase.lm import step
+from replitune.phrase.grids import PICK, add_grids, grids_with_room, most_promising, new_grids
+from replitune.phrase.lm import expect, step
 from replitune.phrase.search import (
     SLACK,
     finish,
@@ -28,7 +28,7 @@ from replitune.phrase.search import (
 from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stack, prune, recombine, take
 
 
-@leaf
+@inlined
 def _enter(stack, new, size, arcs, arc_count, keep):
     """Put a hypothesis into the stack; (which one it is there, or -1; the number of arcs)."""
     hypotheses, count = stack.hypotheses, stack.used
@@ -48,90 +48,83 @@ def _enter(stack, new, size, arcs, arc_count, keep):
 
 
 @leaf
-def _fill(k, least, equal, sentence, grids, rows, coverages, stack, size, room, arcs, arc_count):
-    """Score the cells into stack k that are above `least`, and the first `equal` of those that
-    have just this promise; returns the number of arcs. room: (>= 1, W) for a mask."""
+def _fill(k, picks, least, sentence, grids, rows, coverages, stack, size, room, arcs, arc_count):
+    """Score `picks`, cells into stack k that promise no less than `least`; returns the number of arcs.
+    room: (>= 1, W) for a mask."""
     options, automaton, terms = sentence.options, sentence.automaton, sentence.terms
     memo, keep, last = sentence.memo, sentence.keep, k == len(sentence.spans)
     cells, identity = options.cells, options.identity
     members, floor, top = grids.members, stack.floor, stack.top
     hypotheses = stack.hypotheses
     new = stack.scratch[0]
-    g = grids.head[k]
-    while g >= 0:
-        grid = grids.table[g]
-        turn, begin, stop = np.int64(grid.turn), np.int64(grid.begin), np.int64(grid.stop)
-        future = grid.future
-        c = np.int64(grid.coverage)
-        new.start = grid.start
-        new.end = grid.start + grid.length - 1
-        for member in range(np.int64(grid.first), np.int64(grid.first + grid.count)):
-            so_far = members[member].promise
-            so_far_all = so_far + future
-            if so_far_all + cells[turn, begin].promise < least:
-                break
-            new.back = members[member].row
-            before = np.int64(rows[members[member].row].state)
-            for at in range(begin, stop):
-                cell = cells[turn, at]
-                value = so_far_all + cell.promise
-                if value <= least:
-                    if value < least or equal == 0:
-                        break
-                    equal -= 1
-                if so_far_all + cell.ceiling + SLACK <= floor[0]:
-                    continue
-                option = np.int64(cell.option)
-                key, place = memo_key(before, option)
-                known = memo[place]
-                if known.key != key:
-                    lm, state = score_option(automaton, options, before, option)
-                    known.key = key
-                    known.lm = lm
-                    known.state = state
-                lm, state = known.lm, np.int64(known.state)
-                if last:
-                    lm += step(automaton, state, terms.end)[0]
-                value = so_far + cell.score + terms.lm * lm
+    # Waiting for one place in memory is waiting for all that were asked for.
+    for i_pick in range(len(picks)):
+        pick = picks[i_pick]
+        pick.state = rows[members[pick.member].row].state
+        cell, before = cells[grids.table[pick.grid].turn, pick.at], np.int64(pick.state)
+        prefetch(memo, memo_key(before, np.int64(cell.option))[1])
+        expect(automaton, before, cell.word)
+    for i_pick in range(len(picks)):
+        pick = picks[i_pick]
+        grid, member = grids.table[pick.grid], members[pick.member]
+        cell = cells[grid.turn, pick.at]
+        so_far, future = member.promise, grid.future
+        if so_far + future + cell.ceiling + SLACK <= floor[0]:
+            continue
+        before, option = np.int64(pick.state), np.int64(cell.option)
+        key, place = memo_key(before, option)
+        known = memo[place]
+        if known.key != key:
+            lm, state = score_option(automaton, options, before, option)
+            known.key = key
+            known.lm = lm
+            known.state = state
+        lm, state = known.lm, np.int64(known.state)
+        if last:
+            lm += step(automaton, state, terms.end)[0]
+        value = so_far + cell.score + terms.lm * lm
+        value += cell.backward
+        total = value + future
+        if total <= floor[0]:
+            continue
+        c, start = np.int64(grid.coverage), np.int64(grid.start)
+        if c < 0:
+            source = np.int64(grid.source)
+            gap = np.int64(coverages.gap[source])
+            gap += cover(coverages.mask, source, start - gap, np.int64(grid.length), room, 0)
+            c = intern(coverages, gap, room, 0, future)
+            grid.coverage = c
+        new.score = value
+        new.total = total
+        new.coverage = c
+        new.state = state
+        new.option = option
+        new.back = member.row
+        new.start = start
+        new.end = start + grid.length - 1
+        finish(new, coverages.gap[c], coverages.mask, c, last, identity[option], terms.lexro)
+        i, arc_count = _enter(stack, new, size, arcs, arc_count, keep)
+        follower = np.int64(member.follower) if i >= 0 else np.int64(-1)
+        while follower >= 0:
+            behind = members[follower].promise
+            if behind + future + cell.promise >= least:
+                value = behind + cell.score + terms.lm * lm
                 value += cell.backward
-                total = value + future
-                if total <= floor[0]:
-                    continue
-                if c < 0:
-                    source = np.int64(grid.source)
-                    gap = np.int64(coverages.gap[source])
-                    gap += cover(coverages.mask, source, grid.start - gap, np.int64(grid.length), room, 0)
-                    c = intern(coverages, gap, room, 0, future)
-                    grid.coverage = c
-                new.score = value
-                new.total = total
-                new.coverage = c
-                new.state = state
-                new.option = option
-                finish(new, coverages.gap[c], coverages.mask, c, last, identity[option], terms.lexro)
-                i, arc_count = _enter(stack, new, size, arcs, arc_count, keep)
-                follower = np.int64(members[member].follower) if i >= 0 else np.int64(-1)
-                while follower >= 0:
-                    behind = members[follower].promise
-                    if behind + future + cell.promise >= least:
-                        value = behind + cell.score + terms.lm * lm
-                        value += cell.backward
-                        if value + future > floor[0]:
-                            arc = arcs[arc_count]
-                            arc.score = value
-                            arc.back = members[follower].row
-                            arc.option = option
-                            arc.start = new.start
-                            arc.end = new.end
-                            arc.next = hypotheses[i].arcs
-                            hypotheses[i].arcs = arc_count
-                            arc_count += 1
-                    follower = np.int64(members[follower].follower)
-                if total > top[0] and total > floor[0]:
-                    top[0] = total
-                    # Of complete translations only the best is wanted.
-                    floor[0] = max(floor[0], total if last and not keep else total - terms.beam)
-        g = np.int64(grid.next)
+                if value + future > floor[0]:
+                    arc = arcs[arc_count]
+                    arc.score = value
+                    arc.back = members[follower].row
+                    arc.option = option
+                    arc.start = new.start
+                    arc.end = new.end
+                    arc.next = hypotheses[i].arcs
+                    hypotheses[i].arcs = arc_count
+                    arc_count += 1
+            follower = np.int64(members[follower].follower)
+        if total > top[0] and total > floor[0]:
+            top[0] = total
+            # Of complete translations only the best is wanted.
+            floor[0] = max(floor[0], total if last and not keep else total - terms.beam)
     return arc_count
 
 
@@ -162,6 +155,7 @@ def search(sentence, size, pops):
     grids = new_grids(n, size)
     lists = np.empty((3, 3), np.int64)
     spread = np.inf
+    picks = np.empty(4 * pops, PICK)
     promises = np.empty(4 * pops)
 
     new = stack.scratch[0]
@@ -175,14 +169,15 @@ def search(sentence, size, pops):
     stack.used[0] = 1
 
     for k in range(n + 1):
-        least, equal, best = least_promise(grids, k, options.cells, pops, spread, promises)
+        tried, least, best = most_promising(grids, k, options.cells, pops, spread, picks, promises)
+        chosen = picks[:tried]
         if k > 1:
             spread = 1.1 * (best - least)  # inf while there are few cells
         coverages = with_room(coverages, pops)
         if keep and arc_count + pops + grids.ways[k] > len(arcs):
             arcs = np.concatenate((arcs, np.empty(len(arcs) + pops + grids.ways[k], ARC)))
         arc_count = _fill(
-            k, least, equal, sentence, grids, rows, coverages, stack, size, ways.mask, arcs, arc_count
+            k, chosen, least, sentence, grids, rows, coverages, stack, size, ways.mask, arcs, arc_count
         )
         base = first[k]
         if base + size > len(rows):

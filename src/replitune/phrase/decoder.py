@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.phrase.arrays import starts, stretches
+from replitune.phrase.arrays import starts
 from replitune.phrase.cube import search
 from replitune.phrase.features import DISTORTION, LM, GroupedLayout
 from replitune.phrase.graph import forest_of
@@ -249,14 +249,10 @@ class Decoder(LineDecoder):
         return nbest_of(*found, *tables, self._automaton, self._terms, size, distinct)
 
     def _forest(self, batch: Batch, found: tuple[Any, ...], most: int) -> Forest:
-        nodes, head, one, chosen, features = forest_of(
-            *found, batch.options, batch.tables, self._automaton, self._terms.end, most
+        tables = batch.options, batch.target_words, batch.tables
+        nodes, head, one, start, symbols, features = forest_of(
+            *found, *tables, self._automaton, self._terms.end, most
         )
-        # What was translated before, and the option's words; the beginning has no symbols.
-        begin = batch.options.word_start[chosen[1:]]
-        start, at = stretches(begin, batch.options.word_start[chosen[1:] + 1] - begin)
-        symbols = np.insert(batch.target_words[at], start[:-1], -1)
-        start = np.concatenate([[0], start + np.arange(len(start))])
         columns = self.model.layout.columns
         return Forest(head, one, np.full_like(one, -1), start, symbols, features[:, columns], int(nodes))
 

@@ -104,9 +104,10 @@ def _edge(way, rows, last, options, tables, automaton, stop, out):
 
 
 @njit(cache=True, nogil=True)
-def forest_of(rows, arcs, final, options, tables, automaton, stop, most):
-    """(nodes, head, one, options of edges, features (E, WIDTH)) of a searched sentence; the first
-    edge is the beginning, from no node and without an option.
+def forest_of(rows, arcs, final, options, target_words, tables, automaton, stop, most):
+    """(nodes, head, one, symbol_start, symbols, features (E, WIDTH)) of a searched sentence, as of
+    `replitune.tuning.forest.Forest`; the first edge is the beginning, from no node and without symbols,
+    each other one has what was translated before and the words of an option.
 
     tables: (scores, reordering, unknown) of the options; stop: the word </s>; most: edges kept, those
     on the best paths (and others that lose as little as the last of them)."""
@@ -142,4 +143,13 @@ def forest_of(rows, arcs, final, options, tables, automaton, stop, most):
             _edge(way, rows, last, options, tables, automaton, stop, features[n + 1 + i])
         n += kept + 1
         nodes += 1
-    return nodes, head[:n], one[:n], chosen[:n], features[:n]
+    start = np.zeros(n + 1, np.int64)
+    for edge in range(1, n):
+        length = options.word_start[chosen[edge] + 1] - options.word_start[chosen[edge]]
+        start[edge + 1] = start[edge] + 1 + length
+    symbols = np.full(start[n], -1, np.int32)
+    for edge in range(1, n):
+        begin = options.word_start[chosen[edge]]
+        for j in range(start[edge] + 1, start[edge + 1]):
+            symbols[j] = target_words[begin + j - start[edge] - 1]
+    return nodes, head[:n], one[:n], start, symbols, features[:n]

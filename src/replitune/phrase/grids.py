@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.leaf import leaf
+from replitune.leaf import inlined, leaf
 from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
 from replitune.phrase.search import extensions_of, orientation
 from replitune.phrase.stacks import kth_largest
@@ -42,24 +42,38 @@ MEMBER = np.dtype([("promise", "f8"), ("row", "i4"), ("follower", "i4")])
 """row: a hypothesis; promise: its score with the jump and its forward reordering score; follower:
 the member that follows it, or -1."""
 
+PICK = np.dtype([("promise", "f8"), *((name, "i4") for name in ("grid", "member", "at", "state"))])
+"""A cell that is to be tried: at: its option, among those of its orientation; state: of the LM before
+it."""
+
+BEFORE = np.dtype(
+    [
+        ("score", "f8"),
+        ("promise", "f8"),
+        *((name, "i4") for name in ("row", "kind", "start", "end", "option", "turn", "follower", "unused")),
+    ]
+)
+"""A hypothesis of a coverage: kind: a number of its LM state; turn: orientation of the phrase that
+would follow it, -1 if none can; promise, follower: see MEMBER, follower among these hypotheses."""
+
 
 class Grids(NamedTuple):
     """table: (G,) GRID; members: (M,) MEMBER; head: (n + 1,) the first grid into each stack, or
     -1; ways: (n + 1,) no more ways than these into each stack come from followers; used: (2,) grids
     and members so far
 
-    Room for the rows of one coverage: scanned, turns: those that a phrase can follow; kinds: which
-    have the same LM state, numbered; best: of each kind, -1 between uses"""
+    Room for one coverage: before: its hypotheses; states: of each kind; best: (3, size) the best of
+    each orientation and kind, -1 between uses; leads: (3, size) these, best first"""
 
     table: NDArray[np.void]
     members: NDArray[np.void]
     head: NDArray[np.int64]
     ways: NDArray[np.int64]
     used: NDArray[np.int64]
-    scanned: NDArray[np.void]
-    turns: NDArray[np.int8]
-    kinds: NDArray[np.int64]
+    before: NDArray[np.void]
+    states: NDArray[np.int64]
     best: NDArray[np.int64]
+    leads: NDArray[np.int64]
 
 
 @njit(cache=True)
@@ -70,10 +84,10 @@ def new_grids(n, size):
         np.full(n + 1, -1, np.int64),
         np.zeros(n + 1, np.int64),
         np.zeros(2, np.int64),
-        np.empty(size, MEMBER),
-        np.empty(size, np.int8),
+        np.empty(size, BEFORE),
         np.empty(size, np.int64),
-        np.full(size, -1, np.int64),
+        np.full((3, size), -1, np.int64),
+        np.empty((3, size), np.int64),
     )
 
 
@@ -91,19 +105,37 @@ def grids_with_room(grids, tables, members):
         grids.head,
         grids.ways,
         grids.used,
-        grids.scanned,
-        grids.turns,
-        grids.kinds,
+        grids.before,
+        grids.states,
         grids.best,
+        grids.leads,
     )
 
 
 @leaf
-def _scan(grids, k, cells, pops, least, promises):
-    """The most promising cells, above `least`, of the grids into stack k.
+def _cut(picks, count, pops, promises):
+    """Keep the `pops` most promising, of equal ones the first; the promise of the last."""
+    for i in range(count):
+        promises[i] = picks[i].promise
+    least = kth_largest(promises, count, pops)
+    ties = pops
+    for i in range(pops):
+        ties -= promises[i] > least
+    kept = 0
+    for i in range(count):
+        promise = picks[i].promise
+        picks[kept] = picks[i]
+        kept += (promise > least) | ((promise == least) & (ties > 0))
+        ties -= promise == least
+    return least
 
-    Fills `promises` (> pops,) with promises and returns how many. Whenever it is full it is cut down
-    to the best `pops`, and less promising cells are left out from then on."""
+
+@leaf
+def _scan(grids, k, cells, pops, least, picks, promises):
+    """Put the most promising cells, above `least`, of the grids into stack k into `picks`; how many.
+
+    Whenever there is no more room, only the best `pops` stay, and less promising cells are left out
+    from then on."""
     count = 0
     members = grids.members
     g = grids.head[k]
@@ -119,12 +151,16 @@ def _scan(grids, k, cells, pops, least, promises):
                 promise = value + cells[turn, at].promise
                 if promise <= least:
                     break
-                if count == len(promises):
-                    least = kth_largest(promises, count, pops)
+                if count == len(picks):
+                    least = _cut(picks, count, pops, promises)
                     count = pops
                     if promise <= least:
                         break
-                promises[count] = promise
+                pick = picks[count]
+                pick.promise = promise
+                pick.grid = g
+                pick.member = member
+                pick.at = at
                 count += 1
                 at += 1
             if at == begin:
@@ -134,11 +170,13 @@ def _scan(grids, k, cells, pops, least, promises):
 
 
 @leaf
-def least_promise(grids, k, cells, pops, spread, promises):
-    """Of the cells of the grids into stack k: (promise of the `pops`-th most promising, -inf where
-    there are fewer; how many with just this promise are among the `pops`; promise of the best).
+def most_promising(grids, k, cells, pops, spread, picks, promises):
+    """Put the `pops` most promising cells of the grids into stack k into `picks`, in the order of
+    grids, of equal ones the first; (how many they are, the least promise, -inf where there are fewer
+    than `pops`, that of the best).
 
-    `spread` is a guess how far below the best it will be; it changes the work, not the result.
+    `spread` is a guess how far they are from each other; it changes the work, not the result.
+    picks, promises: (> pops,)
     """
     best = -np.inf
     g = grids.head[k]
@@ -147,108 +185,99 @@ def least_promise(grids, k, cells, pops, spread, promises):
         top = grids.members[grid.first].promise + grid.future
         best = max(best, top + cells[grid.turn, grid.begin].promise)
         g = np.int64(grid.next)
-    count = _scan(grids, k, cells, pops, best - spread, promises)
+    count = _scan(grids, k, cells, pops, best - spread, picks, promises)
     for _ in range(3):
         if count < pops and spread < np.inf:
             spread *= 1.5
-            count = _scan(grids, k, cells, pops, best - spread, promises)
+            count = _scan(grids, k, cells, pops, best - spread, picks, promises)
     if count < pops and spread < np.inf:
-        count = _scan(grids, k, cells, pops, -np.inf, promises)
+        count = _scan(grids, k, cells, pops, -np.inf, picks, promises)
     if count < pops:
-        return -np.inf, 0, best
-    least = kth_largest(promises, count, pops)
-    equal = pops
-    for i in range(pops):
-        if promises[i] > least:
-            equal -= 1
-    return least, equal, best
+        return count, -np.inf, best
+    return pops, _cut(picks, count, pops, promises), best
 
 
-@leaf
-def _number_states(rows, row, next_row, base, kinds):
-    """kinds[row - base]: the first of a group's rows with the same LM state, from base."""
-    first = row
+@inlined
+def _collect(rows, row, next_row, base, before, states):
+    """Put a group's hypotheses into `before`, in order; how many."""
+    count = kinds = 0
     while row >= 0:
-        other = first
-        while rows[other].state != rows[row].state:
-            other = next_row[other - base]
-        kinds[row - base] = other - base
+        found, new = rows[row], before[count]
+        kind = 0
+        while kind < kinds and states[kind] != found.state:
+            kind += 1
+        if kind == kinds:
+            states[kinds] = found.state
+            kinds += 1
+        new.score, new.row, new.kind = found.score, row, kind
+        new.start, new.end, new.option = found.start, found.end, found.option
+        count += 1
         row = next_row[row - base]
+    return count
 
 
-@leaf
-def _members(rows, row, next_row, base, start, end, forward, terms, grids):
-    """The hypotheses of a group that a phrase over start .. end can follow.
+@inlined
+def _members(grids, count, start, end, forward, terms, keep, lists):
+    """Append those of the `count` hypotheses of a coverage that a phrase over start .. end can follow
+    to the members: of each orientation first the leading ones, best first, equal ones in order, then,
+    with `keep`, their followers.
 
-    Fills grids.scanned and grids.turns, in order; returns (how many, whether some of them end
-    behind the phrase, so that another one from `start` could be a swap)."""
-    scanned, turns = grids.scanned, grids.turns
-    count = 0
+    Fills `lists`, (3, 3): of each orientation where its members begin, how many lead, how many
+    follow. Returns whether some end behind the phrase, so that another one from `start` could be a
+    swap."""
+    before, best, leads, members = grids.before, grids.best, grids.leads, grids.members
     ahead = False
-    while row >= 0:
-        last = rows[row]
-        jump = abs(start - (last.end + 1))
+    for i in range(count):
+        new = before[i]
+        jump = abs(start - (new.end + 1))
+        new.turn = -1
         if terms.limit < 0 or jump <= terms.limit:
-            turn = orientation(last.start, last.end, start, end)
-            value = last.score - terms.distortion * jump
-            if last.option >= 0:
-                value += forward[last.option, turn]
-            scanned[count].row = row
-            scanned[count].promise = value
-            turns[count] = turn
-            count += 1
-            ahead |= last.start > start
-        row = next_row[row - base]
-    return count, ahead
-
-
-@leaf
-def _gather(grids, base, count, turn, keep):
-    """Append those of one orientation to the members, best first, equal ones in order, then their
-    followers; (how many are no followers, how many are)."""
-    scanned, turns, members = grids.scanned, grids.turns, grids.members
-    kinds, best = grids.kinds, grids.best
-    for j in range(count):
-        if turns[j] != turn:
+            turn = orientation(new.start, new.end, start, end)
+            promise = new.score - terms.distortion * jump
+            if new.option >= 0:
+                promise += forward[new.option, turn]
+            new.promise, new.turn, new.follower = promise, turn, -1
+            other = best[turn, new.kind]
+            if other < 0:
+                best[turn, new.kind] = i
+            elif promise > before[other].promise:
+                new.follower = other
+                best[turn, new.kind] = i
+            else:
+                new.follower = before[other].follower
+                before[other].follower = i
+            ahead |= new.start > start
+    lists[:, 1] = 0
+    for i in range(count):
+        new = before[i]
+        turn = np.int64(new.turn)
+        if turn < 0 or best[turn, new.kind] != i:
             continue
-        kind = kinds[scanned[j].row - base]
-        other = best[kind]
-        scanned[j].follower = -1
-        if other < 0:
-            best[kind] = j
-        elif scanned[j].promise > scanned[other].promise:
-            scanned[j].follower = other
-            best[kind] = j
-        else:
-            scanned[j].follower = scanned[other].follower
-            scanned[other].follower = j
-    first = grids.used[1]
-    stop = first
-    for j in range(count):
-        if turns[j] != turn or best[kinds[scanned[j].row - base]] != j:
-            continue
-        best[kinds[scanned[j].row - base]] = -1
-        value = scanned[j].promise
-        i = stop
-        while i > first and members[i - 1].promise < value:
-            members[i] = members[i - 1]
-            i -= 1
-        members[i] = scanned[j]
-        stop += 1
-    used = stop
-    for i in range(first, stop):
-        j = members[i].follower
-        members[i].follower = -1
-        last = i
-        while keep and j >= 0:
-            members[used] = scanned[j]
-            members[used].follower = -1
-            members[last].follower = used
-            last = used
-            used += 1
-            j = scanned[j].follower
+        best[turn, new.kind] = -1
+        place = lists[turn, 1]
+        lists[turn, 1] += 1
+        while place > 0 and before[leads[turn, place - 1]].promise < new.promise:
+            leads[turn, place] = leads[turn, place - 1]
+            place -= 1
+        leads[turn, place] = i
+    used = grids.used[1]
+    for turn in range(3):
+        first, leaders = used, lists[turn, 1]
+        lists[turn, 0] = first
+        used += leaders
+        for i in range(leaders):
+            at, member = leads[turn, i], members[first + i]
+            member.promise, member.row, member.follower = before[at].promise, before[at].row, -1
+            at = np.int64(before[at].follower)
+            while keep and at >= 0:
+                member.follower = used
+                member = members[used]
+                member.promise, member.row, member.follower = before[at].promise, before[at].row, -1
+                used += 1
+                at = np.int64(before[at].follower)
+        lists[turn, 2] = used - first - leaders
     grids.used[1] = used
-    return stop - first, used - stop
+    return ahead
 
 
 @leaf
@@ -261,20 +290,15 @@ def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future
     for group in range(groups):
         row = np.int64(head[group])
         c = np.int64(rows[row].coverage)
-        _number_states(rows, row, next_row, base, grids.kinds)
+        size = _collect(rows, row, next_row, base, grids.before, grids.states)
         count = extensions_of(coverages, c, spans, terms.limit, future, ways)
         listed = np.int64(-1)  # where phrases start whose members the lists hold
         for q in range(count):
             start, length = ways.start[q], ways.length[q]
             if start != listed:
-                size, ahead = _members(
-                    rows, row, next_row, base, start, start + length - 1, options.forward, terms, grids
+                ahead = _members(
+                    grids, size, start, start + length - 1, options.forward, terms, sentence.keep, lists
                 )
-                for turn in (MONOTONE, SWAP, DISCONTINUOUS):
-                    lists[turn, 0] = grids.used[1]
-                    leaders, followers = _gather(grids, base, size, turn, sentence.keep)
-                    lists[turn, 1] = leaders
-                    lists[turn, 2] = followers
                 listed = np.int64(-1) if ahead else start
             phrase = ways.phrase[q]
             for turn in (MONOTONE, SWAP, DISCONTINUOUS):

@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.leaf import leaf
+from replitune.leaf import inlined, leaf, prefetch
 from replitune.phrase.arpa import UNKNOWN_LOGPROB, NgramModel
 from replitune.phrase.arrays import frozen, load_array, save_array
 from replitune.running.files import read_lines, read_text, write_json, write_lines
@@ -83,6 +83,14 @@ def find(automaton, state, word):
         i += 1
         if i == automaton.slots:
             i = np.int64(0)
+
+
+@inlined
+def expect(automaton, state, word):
+    """Have what `find` will read brought to the cache."""
+    i, _ = _slot(((np.uint64(state) << np.uint64(32)) | np.uint64(word)) + np.uint64(1), automaton.slots)
+    prefetch(automaton.tags, i)
+    prefetch(automaton.nodes, automaton.root + 1 + i)
 
 
 @leaf

@@ -34,12 +34,12 @@ CELL = np.dtype(
         ("score", "f8"),
         ("backward", "f8"),
         ("option", "i4"),
-        ("unused", "i4"),
+        ("word", "i4"),
     ]
 )
 """An option for one orientation, with all that the search wants of it in one place. score:
 translation model and penalties; backward: lexicalised reordering; promise: estimate + backward;
-ceiling: score + backward + the most that the LM can give in any context, a true bound."""
+ceiling: score + backward + the most that the LM can give in any context, a true bound; word: its first."""
 
 
 class Options(NamedTuple):
@@ -179,6 +179,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             cell.score = score
             cell.backward = backward
             cell.option = o
+            cell.word = options.words[begin] if begin < end else 0
     _identify(reordering, options.identity)
     for u in range(len(options.first)):
         begin, end = options.first[u], options.first[u] + options.counts[u]

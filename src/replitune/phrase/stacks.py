@@ -38,15 +38,7 @@ arcs: other ways to get here, a list in the array of arcs, or -1.
 """
 
 ARC = np.dtype(
-    [
-        ("score", "f8"),
-        ("back", "i4"),
-        ("option", "i4"),
-        ("start", "i4"),
-        ("end", "i4"),
-        ("next", "i4"),
-        ("unused", "i4"),
-    ]
+    [("score", "f8"), *((name, "i4") for name in ("back", "option", "start", "end", "next", "unused"))]
 )
 
 
@@ -105,59 +97,64 @@ def _enter(slots, hypotheses, i):
 
 @leaf
 def kth_largest(values, count, k):
-    """The k-th largest (k from 1) of the first `count` values, which are reordered (Hoare)."""
-    low, high = 0, count - 1
-    k -= 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
-            break
-    return values[k]
+    """The k-th largest (k from 1) of the first `count` values, which are reordered: the k largest are
+    the first. Every value is moved, so that nothing is to be foreseen."""
+    low, high = 0, count
+    while True:
+        a, b, c = values[low], values[(low + high) >> 1], values[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        above = low
+        for i in range(low, high):
+            value = values[i]
+            values[i] = values[above]
+            values[above] = value
+            above += value > pivot
+        if k <= above:
+            high = above
+            continue
+        low = above
+        for i in range(above, high):
+            value = values[i]
+            values[i] = values[low]
+            values[low] = value
+            low += not value < pivot
+        if k <= low:
+            return pivot
 
 
 @leaf
-def prune(stack, size):
-    """Keep the `size` best, of equal ones the first that came; raise the floor to the worst."""
+def _cut(stack, size):
+    """Keep the `size` best, of equal ones the first that came; the worst of them is the floor."""
     count = stack.used[0]
     if count <= size:
         return
-    hypotheses, slots, totals = stack.hypotheses, stack.slots, stack.totals
+    hypotheses, totals = stack.hypotheses, stack.totals
     for i in range(count):
         totals[i] = hypotheses[i].total
     worst = kth_largest(totals, count, size)
-    better = 0
-    for i in range(count):
-        if hypotheses[i].total > worst:
-            better += 1
-    ties = size - better
-    slots[:] = -1
+    ties = size
+    for i in range(size):
+        ties -= totals[i] > worst
     kept = 0
     for i in range(count):
         total = hypotheses[i].total
         if total < worst or (total == worst and ties == 0):
             continue
-        if total == worst:
-            ties -= 1
+        ties -= total == worst
         if kept < i:
             hypotheses[kept] = hypotheses[i]
-        _enter(slots, hypotheses, kept)
         kept += 1
     stack.used[0] = kept
     stack.floor[0] = max(stack.floor[0], worst)
+
+
+@leaf
+def prune(stack, size):
+    """Make room in a full stack."""
+    _cut(stack, size)
+    stack.slots[:] = -1
+    for i in range(stack.used[0]):
+        _enter(stack.slots, stack.hypotheses, i)
 
 
 @leaf
@@ -246,7 +243,7 @@ def sort_down(totals, order, count):
 @leaf
 def take(stack, size, beam, rows, base):
     """Move the best of the finished stack to rows[base:], best first; empty it; how many."""
-    prune(stack, size)
+    _cut(stack, size)
     hypotheses, totals, order = stack.hypotheses, stack.totals, stack.order
     count = stack.used[0]
     for i in range(count):

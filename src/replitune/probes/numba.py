@@ -1,4 +1,4 @@
-"""numba's cache and its counting of references."""
+"""numba's cache, its counting of references, and what it has no function for."""
 
 from __future__ import annotations
 
@@ -24,6 +24,37 @@ def is_known() -> bool:
 def uncounted() -> dict[str, bool]:
     """Options of `njit` for a kernel that makes no array."""
     return {"_nrt": False} if is_known() else {}
+
+
+def prefetcher() -> Any:
+    """A kernel of a vector and a place in it, which has the element there brought to the cache and
+    does not wait for it; where numba is not known it does nothing."""
+    from llvmlite import ir
+    from numba import njit, types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    if not is_known():
+        return njit(_nothing)
+
+    def prefetch(typing: Any, array: Any, i: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind, (byte, number) = signature.args[0], (ir.IntType(8).as_pointer(), ir.IntType(32))
+            values = context.make_array(kind)(context, builder, arguments[0])
+            at = cgutils.get_item_pointer(context, builder, kind, values, [arguments[1]])
+            form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            call = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
+            # to read, into all levels, of data
+            builder.call(call, [builder.bitcast(at, byte), number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.none(array, types.intp), generate
+
+    return intrinsic(prefetch)
+
+
+def _nothing(array: Any, i: int) -> None:
+    pass
 
 
 def look_first() -> None:

@@ -101,7 +101,7 @@ class Forests:
             joined("two", np.int64),
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             joined("symbols", np.int32),
-            joined("features", np.float64),
+            np.ascontiguousarray(joined("features", np.float64)),
             np.array([forest.nodes for forest in forests], np.int64),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         )

@@ -212,7 +212,8 @@ def header() -> str:
         "*For people who ask what it costs, and whether the peers are faster.*\n\n"
         "Made by `make bench`. CPU seconds (user + system), with a warm compile cache unless noted; "
         "each ratio compares\nruns of the same minutes.\n\n"
-        f"- {cpu_type()}, {os.cpu_count()} cores, {platform.system()}\n- {listed}\n"
+        f"<!-- machine -->\n\n- {cpu_type()}, {os.cpu_count()} cores, {platform.system()}\n- {listed}\n\n"
+        "<!-- /machine -->\n"
     )
 
 

@@ -18,7 +18,7 @@ from replitune.tuners import get_tuner
 from replitune.tuning.settings import LoopSettings
 
 KEPT = {"mert": "lists", "mira": "lists", "pro": "lists"} | dict.fromkeys(
-    ("mert-lattice", "mert-forest"), "forests"
+    ("mert-lattice", "mert-forest"), "graphs"
 )
 
 

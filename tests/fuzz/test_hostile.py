@@ -93,9 +93,17 @@ def test_rules_quote_what_they_put_into_a_shell():
     for path in sorted(rules.glob("*.smk")):
         for block in re.findall(r"shell:\n(.*?)(?:\n\n|\Z)", path.read_text(), re.S):
             assert "command(" in block, path.name
-    body = (rules / "common.smk").read_text().partition("def command(")[2].partition("\n\n\n")[0]
-    fields = re.findall(r"\{+([a-z.:]+)\}+", body.replace("{stage}", "").replace("{option}", ""))
-    assert {"params.job:q", "threads", "log.text:q", "log.record:q"} == set(fields)
+    fields = set()
+    for file, function in (("common.smk", "command"), ("storage.smk", "in_storage")):
+        body = (rules / file).read_text().partition(f"def {function}(")[2].partition("\n\n\n")[0]
+        fields |= set(re.findall(r"\{+([a-z.:]+)\}+", body))
+    made_here = {
+        "stage",
+        "option",
+        "job",
+        "below",
+    }  # below: the folder of the experiment, whose name is plain
+    assert {"params.job:q", "threads", "log.text:q", "log.record:q"} == fields - made_here
     for option in re.findall(r"command\((.*?)\)", "".join(p.read_text() for p in rules.glob("*"))):
         for field in re.findall(r"\{+([a-z.:]+)\}+", option):
             assert field in ours

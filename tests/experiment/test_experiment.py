@@ -236,7 +236,7 @@ def test_outputs_that_are_the_same_in_many_replicas_take_less_memory(tmp_path: P
     [
         ("score", 300_000, 0.394, 1648),
         ("score", 100_000, 1.0, 1041),
-        ("report", 300_000, 0.394, 2757),
+        ("report", 300_000, 0.394, 2733),
         ("report", 100_000, 1.0, 2757),
     ],
 )

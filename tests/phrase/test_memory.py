@@ -40,6 +40,9 @@ TOOK = [
     ("hiero", "known", "table", LARGER, 3000, 1904),
     ("hiero", "known", "table", LARGEST, 3000, 2677),
     ("hiero", "known", "decode", LARGEST, 3000, 2574),
+    ("hiero", "known", "train", LARGEST, 0, 3195),  # with the aligner
+    ("hiero", "known", "tune", LARGEST, 500, 3229),
+    ("hiero", "known", "decode", LARGEST, 3064, 3099),
     ("hiero", "known", "tune", MULTI30K, DEV, 498),
     ("hiero", "known", "decode", MULTI30K, TEST, 348),
     ("hiero", "known", "derive", MULTI30K, TEST, 448),

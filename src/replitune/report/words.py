@@ -115,9 +115,9 @@ def compare_words(
     right: dict[str, list[NDArray[Any]]] = {name: [] for name in runs}
     recall: dict[str, Moments] = {}
     keep = min(KEPT, MOST // max(len(runs), 1))
-    of_orders = {name: wanted.right(pairs) for name, pairs in runs.items()}
+    of_orders = {name: [*wanted.right(pairs)] for name, pairs in runs.items()}
     for n, total in enumerate(wanted.totals):
-        counts = {name: next(each) for name, each in of_orders.items()}
+        counts = {name: each[n] for name, each in of_orders.items()}
         if n == 0:
             recall = {name: Moments.over_runs(each @ share) for name, each in counts.items()}
         spread = np.ptp([each.mean(axis=0) for each in counts.values()], axis=0)

@@ -129,13 +129,16 @@ FILES = {
 
 def test_comets_json_and_lines_are_the_same(tmp_path: Path):
     (tmp_path / "c.json").write_text(json.dumps(FILES, indent=4))
+    (tmp_path / "line.json").write_text(json.dumps(FILES))
     lines = []
     for file, rows in FILES.items():
         lines += [f"{file}\tSegment {i}\tscore: {row['COMET']:.4f}" for i, row in enumerate(rows)]
         lines.append(f"{file}\tscore: {sum(row['COMET'] for row in rows) / len(rows):.4f}")
     (tmp_path / "c.txt").write_text("\n".join(lines) + "\n")
-    exact, printed = (r.scores(tmp_path / name, **FAST) for name in ("c.json", "c.txt"))
+    names = ("c.json", "line.json", "c.txt")
+    exact, line, printed = (r.scores(tmp_path / name, **FAST) for name in names)
     (result,), (rounded,) = exact.results, printed.results
+    assert line.results[0].systems == result.systems
     assert result.metric == "comet"
     assert {name: list(s.scores) for name, s in result.systems.items()} == {
         "base": ["run-001", "run-002"],

@@ -219,6 +219,9 @@ def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     assert progress.left() == 0
     assert not progress.running
     assert not progress.failed
+    later, planning = Progress(experiment, time.time_ns()), io.StringIO()
+    Display(later, plain=True, stream=planning).update()
+    assert planning.getvalue() == "", "these tests may be made again: nobody knows before the plan"
     said = stream.getvalue()
     first, *_ = (line for line in said.splitlines() if line.startswith("both: "))
     assert re.match(r"both: \w+ scored \d+\.\d+ BLEU above \w+", first), "the suite comes first"

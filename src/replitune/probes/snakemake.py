@@ -40,8 +40,7 @@ def planned(workflow: Any) -> list[Planned] | None:
 
 def parallel(workflow: Any) -> int:
     """Jobs or cores at once."""
-    cores = workflow.cores or 1
-    return _ask(lambda: workflow.resource_settings.nodes or cores, cores)
+    return _ask(lambda: (of := workflow.resource_settings).nodes or of.cores or 1, 1)
 
 
 def config_files(workflow: Any) -> list[Any]:

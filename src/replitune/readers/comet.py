@@ -16,6 +16,7 @@ from replitune.readers.table import number_of
 from replitune.running.files import read_lines
 
 KEY = "COMET"
+LISTS = re.compile(r'\{\s*"[^"]*"\s*:\s*[\[{]')
 PRINTED = re.compile(r"(.*)\tSegment (\d+)\tscore: (\S+)(?:\t.*)?")
 
 
@@ -26,7 +27,7 @@ class Comet(Reader):
     def recognises(beginning: Beginning) -> bool:
         text = beginning.text
         if text.lstrip()[:1] == "{":
-            return '"mt":' in text and f'"{KEY}":' in text and not text.startswith('{"')
+            return '"mt":' in text and f'"{KEY}":' in text and LISTS.match(text.lstrip()) is not None
         return bool(beginning.lines) and PRINTED.fullmatch(beginning.lines[0]) is not None
 
     @staticmethod

@@ -49,7 +49,7 @@ class Display:
         self._failed = set(progress.failed)
         if not self.plain:
             self._stages()
-        summary = progress.summary()
+        summary = None if progress.planned is None else progress.summary()  # tests may be made again
         if (verdict := None if summary is None else summary.sentence) != self._verdict:
             self._verdict = verdict
             if verdict is not None:

@@ -1,5 +1,5 @@
-"""The tables of docs/papers-since.md, from the CSV files beside this script, and those of Graham
-(2016) in docs/papers.md, from docs/results/graham2016.
+"""The tables of docs/papers-since.md, from the CSV files beside this script, and those of docs/papers.md,
+from docs/results.
 
 PYTHONPATH=src python benchmarks/papers/page.py
 """
@@ -17,7 +17,7 @@ from replitune.results.numbers import p_value
 from replitune.running.files import atomic_open
 
 DOCS = HERE.parents[1] / "docs"
-GRAHAM = DOCS / "results" / "graham2016"
+RESULTS = DOCS / "results"
 ALPHAS = ("0.05", "0.01", "0.001")
 METHODS = ("koehn", "graham", "riezler")
 
@@ -31,6 +31,11 @@ def share(text: str, digits: int = 3) -> str:
     """.052, or 1."""
     said = f"{float(text):.{digits}f}"
     return said[1:] if said.startswith("0") else "1" if float(said) == 1 else said
+
+
+def result(experiment: str, name: str) -> list[dict[str, str]]:
+    with open(RESULTS / experiment / f"{name}.csv", encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
 
 
 def bold_below(value: str, limit: float) -> str:
@@ -224,12 +229,138 @@ def ter() -> str:
     return table(head, lines)
 
 
+# -- Clark et al. (2011) ------------------------------------------------------------------
+
+CLARK_PRINTED = [
+    ["paper, BTEC, Moses", "300", "48.4, 1.6, .2, .5", "63.3, .9, –, .4", "30.2, 1.1, –, .6"],
+    ["paper, BTEC, Hiero", "300", "49.9, 1.5, .1, .4", "63.8, .9, –, .5", "28.7, 1.0, –, .2"],
+    ["paper, WMT, words", "50", "18.5, .3, .0, .1", "49.0, .2, –, .2", "65.5, .4, –, .3"],
+    ["paper, WMT, segmented", "50", "18.7, .3, .0, .2", "50.0, .2, –, .1", "64.9, .4, –, .4"],
+]
+CASES = ("A's worst, B's best", "A's best, B's worst", "median, median")
+
+
+def clark_systems() -> str:
+    """Table 1."""
+    found = {(r["system"], r["metric"]): r for r in result("clark2011", "systems")}
+    metrics = list(dict.fromkeys(metric for _, metric in found))
+    lines = []
+    for system in dict.fromkeys(system for system, _ in found):
+        rows = [found[system, metric] for metric in metrics]
+        cells = [
+            ", ".join([f"{float(r['avg']):.2f}", *(_short(r[k]) for k in ("s_sel", "s_dev", "s_test"))])
+            for r in rows
+        ]
+        lines.append([f"ours, {system}", rows[0]["n"], *cells])
+    names = [f"{NAMES[metric]}: Avg, s_sel, s_dev, s_test" for metric in metrics]
+    return table(["", "n", *names], CLARK_PRINTED + lines)
+
+
+NAMES = {"bleu": "BLEU", "meteor": "METEOR", "ter": "TER", "nist": "NIST"}
+
+
+def clark_luck() -> str:
+    """Table 2, and the same of draws of n runs."""
+    found = result("clark2011", "replication")
+    columns = list(dict.fromkeys((f"{r['a']}/{r['b']}", r["metric"]) for r in found))
+    order = list(dict.fromkeys(f"{r['a']}/{r['b']}" for r in found))
+    columns.sort(key=lambda column: order.index(column[0]))
+    said = {
+        (f"{r['a']}/{r['b']}", r["metric"], r["method"], r["case"], r["n"]): r for r in found
+    }
+    lines = []
+    for case in CASES:
+        rows = [said[(*column, "clark", case, "1")] for column in columns]
+        lines.append([case, *(f"{_rough(r['p'])} ({float(r['delta']):+.2f})" for r in rows)])
+    for method, label in (("clark", ""), ("crossed", "`crossed`, ")):
+        for n in ("1", "3", "5", "10", "50")[method == "crossed" :]:
+            rows = [said[(*column, method, "random", n)] for column in columns]
+            lines.append(
+                [
+                    f"{label}n = {n}",
+                    *(
+                        f"{_rough(r['p_low'])} to {_rough(r['p_high'])}; {100 * float(r['significant']):.0f}%"
+                        for r in rows
+                    ),
+                ]
+            )
+    return table(["", *(f"{pair}, {NAMES[metric]}" for pair, metric in columns)], lines)
+
+
+def _rough(p: str) -> str:
+    """In two digits; 1,000 resamples tell no more."""
+    value = float(p)
+    return p_value(value) if value < 0.1 else _short(p)
+
+
+# -- Fu et al. (2016) ---------------------------------------------------------------------
+
+FU_INTERVALS = [
+    ["paper, TOTAL", "", "", "27.44–28.82", "28.11–28.28", "28.17–28.22"],
+    ["paper, BOT", "", "", "27.37–28.74", "27.81–27.99", "27.86–27.93"],
+]
+FU_PRINTED = {
+    ("R1", "R2"): (("Clark", ".077", ".234", ".268", ".291"), ("test set", ".324", ".121", ".719", ".265")),
+    ("R1", "ODD"): (("Clark", ".666", ".369", ".001", ".069"), ("test set", ".783", ".303", ".005", ".028")),
+    ("R2", "ODD"): (("Clark", ".031", ".199", ".001", ".101"), ("test set", ".117", ".082", ".037", ".045")),
+    ("BOTTOM", "EVEN"): (
+        ("Clark", ".001", ".115", ".001", ".001"),
+        ("test set", ".018", ".006", ".001", ".001"),
+    ),
+    ("ODD", "EVEN"): (
+        ("Clark", ".001", ".001", ".004", ".154"),
+        ("test set", ".001", ".001", ".134", ".089"),
+    ),
+}
+"""AR and bootstrap by BLEU, then by NIST."""
+
+
+def fu_intervals() -> str:
+    """Table 7, BLEU."""
+    s_test = {(r["system"], r["metric"]): r["s_test"] for r in result("fu2016", "systems")}
+    lines = [
+        [
+            r["system"],
+            f"{float(r['avg']):.2f}",
+            _short(s_test[r["system"], "bleu"]),
+            *(
+                "–".join(f"{float(r[f'{kind}_{end}']):.2f}" for end in ("low", "high"))
+                for kind in ("riezler", "clark", "fu")
+            ),
+        ]
+        for r in result("fu2016", "intervals")
+        if r["metric"] == "bleu"
+    ]
+    return table(["", "Avg", "s_test", "Riezler", "Clark", "test set"], FU_INTERVALS + lines)
+
+
+def fu_p() -> str:
+    """Table 8: the paper's pairs, and the two that are closest by BLEU."""
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = defaultdict(dict)
+    for r in result("fu2016", "p"):
+        found[r["a"], r["b"]][r["metric"]] = r
+    closest = sorted(found, key=lambda pair: -abs(float(found[pair]["bleu"]["delta"])))
+    rest = [pair for pair in closest if pair not in FU_PRINTED][-2:]
+    lines = []
+    for pair in [*FU_PRINTED, *rest]:
+        name = "-".join(pair)
+        for i, (unit, *p) in enumerate(FU_PRINTED.get(pair, ())):
+            paper = f"{name.replace('BOTTOM', 'BOT')}, paper" if i == 0 else ""
+            lines.append([paper, "", unit, p[0], p[1], "", p[2], p[3], ""])
+        of = found[pair]
+        units = []
+        for unit, ar, bootstrap in (("Clark", "clark", "clark-bootstrap"), ("test set", "fu-ar", "fu-bootstrap")):
+            tests = (f"{ar}-pooled", f"{bootstrap}-folded", f"{bootstrap}-pooled")
+            units.append([unit, *(p_value(float(of[m][test])) for m in ("bleu", "nist") for test in tests)])
+        if units[0][1:] == units[1][1:]:
+            units = [["both", *units[0][1:]]]
+        delta = _short(str(abs(float(of["bleu"]["delta"]))))
+        lines += [[name, delta, *units[0]], *(["", "", *unit] for unit in units[1:])]
+    head = ["pair", "delta, BLEU", "", "BLEU: AR", "bootstrap, folded", "bootstrap, right"]
+    return table([*head, "NIST: AR", "folded", "right"], lines)
+
+
 # -- Graham (2016) ------------------------------------------------------------------------
-
-
-def of_graham(name: str) -> list[dict[str, str]]:
-    with open(GRAHAM / f"{name}.csv", encoding="utf-8", newline="") as handle:
-        return list(csv.DictReader(handle))
 
 
 def _percent(agree: int, pairs: int) -> str:
@@ -240,7 +371,7 @@ def _percent(agree: int, pairs: int) -> str:
 def _agreeing(testsets: tuple[str, ...]) -> dict[tuple[str, ...], int]:
     """Pairs in agreement by people's test, level, metric and method, all test sets together."""
     found: dict[tuple[str, ...], int] = defaultdict(int)
-    for r in of_graham("agreement"):
+    for r in result("graham2016", "agreement"):
         if r["testset"] in testsets:
             key = r["human_test"], r["alpha"], r["metric"], r["method"]
             found[key] += round(float(r["agreement"]) * int(r["pairs"]))
@@ -271,7 +402,7 @@ def graham_agreement() -> str:
 
 
 def graham_human_tests() -> str:
-    metrics = list(dict.fromkeys(r["metric"] for r in of_graham("agreement")))
+    metrics = list(dict.fromkeys(r["metric"] for r in result("graham2016", "agreement")))
     whole = {
         (r["testset"], r["human_test"], r["metric"]): r
         for r in read("experts")
@@ -290,7 +421,7 @@ def graham_human_tests() -> str:
 
 
 def graham_correlations() -> str:
-    found = {(r["testset"], r["metric"], r["level"], r["measure"]): r for r in of_graham("correlations")}
+    found = {(r["testset"], r["metric"], r["level"], r["measure"]): r for r in result("graham2016", "correlations")}
 
     def said(*key: str) -> str:
         r = found[key]
@@ -332,7 +463,7 @@ def graham_comparisons() -> str:
     the tests is below .05."""
     found: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     higher = set()
-    for r in of_graham("metrics"):
+    for r in result("graham2016", "metrics"):
         key = r["level"], r["testset"], r["metric"], r["other"]
         found[key][r["method"]] = r["p"]
         if r["method"] == "williams" and float(r["difference"]) > 0:
@@ -364,6 +495,10 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "two-systems": two_systems,
     },
     "papers.md": {
+        "clark-systems": clark_systems,
+        "clark-luck": clark_luck,
+        "fu-intervals": fu_intervals,
+        "fu-p": fu_p,
         "agreement": graham_agreement,
         "human-tests": graham_human_tests,
         "correlations": graham_correlations,

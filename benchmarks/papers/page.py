@@ -265,21 +265,19 @@ def clark_luck() -> str:
     columns = list(dict.fromkeys((f"{r['a']}/{r['b']}", r["metric"]) for r in found))
     order = list(dict.fromkeys(f"{r['a']}/{r['b']}" for r in found))
     columns.sort(key=lambda column: order.index(column[0]))
-    said = {
-        (f"{r['a']}/{r['b']}", r["metric"], r["method"], r["case"], r["n"]): r for r in found
-    }
+    said = {(f"{r['a']}/{r['b']}", r["metric"], r["method"], r["case"], r["n"]): r for r in found}
     lines = []
     for case in CASES:
         rows = [said[(*column, "clark", case, "1")] for column in columns]
         lines.append([case, *(f"{_rough(r['p'])} ({float(r['delta']):+.2f})" for r in rows)])
     for method, label in (("clark", ""), ("crossed", "`crossed`, ")):
         for n in ("1", "3", "5", "10", "50")[method == "crossed" :]:
-            rows = [said[(*column, method, "random", n)] for column in columns]
+            rows = [said[(*column, method, "", n)] for column in columns]
             lines.append(
                 [
                     f"{label}n = {n}",
                     *(
-                        f"{_rough(r['p_low'])} to {_rough(r['p_high'])}; {100 * float(r['significant']):.0f}%"
+                        f"{_rough(r['p_low'])} to {_rough(r['p_high'])}; {float(r['significant']):.0%}"
                         for r in rows
                     ),
                 ]
@@ -301,8 +299,14 @@ FU_INTERVALS = [
 ]
 FU_PRINTED = {
     ("R1", "R2"): (("Clark", ".077", ".234", ".268", ".291"), ("test set", ".324", ".121", ".719", ".265")),
-    ("R1", "ODD"): (("Clark", ".666", ".369", ".001", ".069"), ("test set", ".783", ".303", ".005", ".028")),
-    ("R2", "ODD"): (("Clark", ".031", ".199", ".001", ".101"), ("test set", ".117", ".082", ".037", ".045")),
+    ("R1", "ODD"): (
+        ("Clark", ".666", ".369", ".001", ".069"),
+        ("test set", ".783", ".303", ".005", ".028"),
+    ),
+    ("R2", "ODD"): (
+        ("Clark", ".031", ".199", ".001", ".101"),
+        ("test set", ".117", ".082", ".037", ".045"),
+    ),
     ("BOTTOM", "EVEN"): (
         ("Clark", ".001", ".115", ".001", ".001"),
         ("test set", ".018", ".006", ".001", ".001"),
@@ -349,7 +353,10 @@ def fu_p() -> str:
             lines.append([paper, "", unit, p[0], p[1], "", p[2], p[3], ""])
         of = found[pair]
         units = []
-        for unit, ar, bootstrap in (("Clark", "clark", "clark-bootstrap"), ("test set", "fu-ar", "fu-bootstrap")):
+        for unit, ar, bootstrap in (
+            ("Clark", "clark", "clark-bootstrap"),
+            ("test set", "fu-ar", "fu-bootstrap"),
+        ):
             tests = (f"{ar}-pooled", f"{bootstrap}-folded", f"{bootstrap}-pooled")
             units.append([unit, *(p_value(float(of[m][test])) for m in ("bleu", "nist") for test in tests)])
         if units[0][1:] == units[1][1:]:
@@ -421,7 +428,10 @@ def graham_human_tests() -> str:
 
 
 def graham_correlations() -> str:
-    found = {(r["testset"], r["metric"], r["level"], r["measure"]): r for r in result("graham2016", "correlations")}
+    found = {
+        (r["testset"], r["metric"], r["level"], r["measure"]): r
+        for r in result("graham2016", "correlations")
+    }
 
     def said(*key: str) -> str:
         r = found[key]

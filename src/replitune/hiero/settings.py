@@ -21,8 +21,8 @@ LONGEST_RULE = 20
 
 
 class HieroSettings(TrainingSettings):
-    """Everything that decides a grammar, inputs apart. Limits are by default those of Moses, which
-    are Chiang's (2007) but for `extraction`."""
+    """Everything that decides a grammar, apart from the inputs. The default limits are those of Moses,
+    which differ from Chiang's (2007) only in `extraction`."""
 
     features: Annotated[
         tuple[Group, ...],
@@ -56,7 +56,7 @@ class HieroSettings(TrainingSettings):
 
 
 class HieroSearchSettings(Settings):
-    """How to search."""
+    """How the decoder searches."""
 
     pop_limit: Annotated[
         int, about("Combinations of a rule and its parts tried per span (cube pruning).", ge=1)

@@ -62,13 +62,13 @@ class NgramModel:
 
 
 def save_words(folder: Path, words: list[str], order: int) -> None:
-    """Write what a model's folder has beside arrays."""
+    """Write what a model's folder has besides arrays."""
     write_lines(folder / "words.txt", words)
     write_json(folder / "lm.json", {"format": 1, "order": order}, indent=None)
 
 
 def write_arpa(model: NgramModel, path: str | Path) -> None:
-    """Write ARPA text; nine digits, so that reading it gives the same float32 again."""
+    """Write ARPA text with nine digits, so that reading it gives the same float32 again."""
     number = "{:.9g}".format
     with atomic_open(path) as handle:
         handle.write("\\data\\\n")
@@ -132,9 +132,9 @@ def read_arpa(path: str | Path, folder: Path) -> NgramModel:
 
 
 class _Text:
-    """The lines of an ARPA file, and at which one its reader is.
+    """The lines of an ARPA file, and the reader's position.
 
-    lines: those that have been read and are still of use; before: how many there were before these
+    lines: those read and still needed; at: the current one of them; before: the number of lines before them
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -149,7 +149,7 @@ class _Text:
         self.before = self.at = 0
 
     def has(self, count: int) -> bool:
-        """Whether there are so many more lines; they are in `lines`."""
+        """Whether there are `count` more lines, which are then in `lines`."""
         while self.at + count > len(self.lines):
             more = next(self.blocks, None)
             if more is None:
@@ -159,7 +159,7 @@ class _Text:
         return True
 
     def wrong(self, message: str, offset: int = 0, **more: str) -> ReplituneError:
-        """What is wrong with a line from here on."""
+        """An error in the line `offset` lines after the current one."""
         return ReplituneError(message, file=self.path, line=self.before + self.at + offset + 1, **more)
 
     def next_line(self) -> str:
@@ -180,7 +180,7 @@ class _Text:
         )
 
     def header(self) -> list[int]:
-        """The numbers of n-grams by the header; go behind it."""
+        """The numbers of n-grams in the header; goes to the line after it."""
         while self.has(1) and self.lines[self.at].strip() != "\\data\\":
             self.at += 1
         if not self.has(1):
@@ -258,7 +258,7 @@ class _Text:
         return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
 
     def add_words(self, names: list[str], ids: dict[str, int]) -> None:
-        """Give the next numbers to these unigrams, each of which is listed once."""
+        """Give the next ids to these unigrams; one that is listed twice is an error."""
         for offset, (number, word) in enumerate(enumerate(map(_canonical, names), len(ids))):
             if ids.setdefault(word, number) != number:
                 raise self.wrong("a unigram is listed twice", offset, found=word)

@@ -98,11 +98,11 @@ class Embedded(Backend):
         return round(text * {"train": train, "table": self.DISK_MB[0]}.get(stage, 0))
 
     def _text_mb(self, train_mb: float) -> tuple[float, bool]:
-        """MB of the text that it is trained on, and whether its tables are full."""
+        """MB of the text that the system is trained on, and whether its tables are full."""
         return train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
-        """Parts of the model that are read count, though all jobs on a machine share them."""
+        """Includes the parts of the model that are read, though all jobs on a machine share them."""
         text, full = self._text_mb(train_mb)
         if stage == "train":
             return round(230 + LINKED_MB * text + full * grown(text, self.TABLE_MB[1]))
@@ -117,15 +117,15 @@ class Embedded(Backend):
     @property
     @abstractmethod
     def kind(self) -> ModelKind:
-        """What its models are."""
+        """The kind of its models."""
 
     @property
     @abstractmethod
     def translator(self) -> type[TrainedSystem]:
-        """What translates by them."""
+        """The class that translates with such a model."""
 
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
-        """Write the folder `out`; `inputs` as of `replitune.phrase.train.train_system`."""
+        """Write the folder `out`; `inputs` as in `replitune.phrase.train.train_system`."""
         from replitune.phrase.train import train_system
 
         kind = self.kind
@@ -167,7 +167,7 @@ class Embedded(Backend):
                 )
 
     def lines(self, system: Any, dev: TestSet) -> Any:
-        """The source of the dev set, as the system takes it for many decodings."""
+        """The source of the dev set, in the form that the system takes for many decodings."""
         return source_of(dev)
 
     def train(self, job: TrainJob) -> None:

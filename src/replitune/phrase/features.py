@@ -75,7 +75,7 @@ class GroupedLayout(Layout):
         return np.flatnonzero(np.array(kept))
 
     def full(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(K,) weights -> those of all known features, zero for what is left out."""
+        """(K,) weights -> those of all known features, zero for the ones left out."""
         weights = np.asarray(weights, np.float64)
         if weights.shape != (self.dimension,) or not np.isfinite(weights).all():
             raise ReplituneError(

@@ -1,9 +1,9 @@
 """The grids of cube pruning, and which of their cells are the most promising.
 
-Hypotheses of one coverage that can be extended over the same source span with the same
-orientation, best first, and the options of the span, best first, span a grid. Of hypotheses with
-the same state of the language model only the best is a side of the grid: whatever it is extended
-with, the others become one with it. They follow it in a list, as other ways to the same end.
+The sides of a grid are the hypotheses of one coverage that can be extended over the same source span
+with the same orientation, and the options of the span, both best first. Of hypotheses with the same
+language model state only the best is on the side: whatever it is extended with, the others recombine
+with it. They follow it in a list, as other ways to the same hypothesis.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ would follow it, -1 if none can; promise, follower: see MEMBER, follower among t
 
 class Grids(NamedTuple):
     """table: (G,) GRID; members: (M,) MEMBER; head: (n + 1,) the first grid into each stack, or
-    -1; ways: (n + 1,) no more ways than these into each stack come from followers; used: (2,) grids
+    -1; ways: (n + 1,) a bound on the ways into each stack that come from followers; used: (2,) grids
     and members so far
 
-    Room for one coverage: before: its hypotheses; states: of each kind; best: (3, size) the best of
-    each orientation and kind, -1 between uses; leads: (3, size) these, best first"""
+    Room for one coverage. before: its hypotheses; states: the state of each kind; best: (3, size) the
+    best of each orientation and kind, -1 between uses; leads: (3, size) the same, best first"""
 
     table: NDArray[np.void]
     members: NDArray[np.void]
@@ -93,7 +93,7 @@ def new_grids(n, size):
 
 @njit(cache=True)
 def grids_with_room(grids, tables, members):
-    """`grids`, or a copy with room for more grids and members of them."""
+    """`grids` with room for more grids (`tables`) and members."""
     table, listed = grids.table, grids.members
     if grids.used[0] + tables > len(table):
         table = np.concatenate((table, np.empty(len(table) + tables, GRID)))
@@ -114,7 +114,7 @@ def grids_with_room(grids, tables, members):
 
 @leaf
 def _cut(picks, count, pops, promises):
-    """Keep the `pops` most promising, of equal ones the first; the promise of the last."""
+    """Keep the `pops` most promising picks, of equal ones the first; returns the least promise kept."""
     for i in range(count):
         promises[i] = picks[i].promise
     least = kth_largest(promises, count, pops)
@@ -132,10 +132,11 @@ def _cut(picks, count, pops, promises):
 
 @leaf
 def _scan(grids, k, cells, pops, least, picks, promises):
-    """Put the most promising cells, above `least`, of the grids into stack k into `picks`; how many.
+    """Put into `picks` the cells of the grids into stack k that promise more than `least`; returns their
+    number.
 
-    Whenever there is no more room, only the best `pops` stay, and less promising cells are left out
-    from then on."""
+    Whenever `picks` is full, only the best `pops` are kept, and less promising cells are left out from
+    then on."""
     count = 0
     members = grids.members
     g = grids.head[k]
@@ -171,11 +172,11 @@ def _scan(grids, k, cells, pops, least, picks, promises):
 
 @leaf
 def most_promising(grids, k, cells, pops, spread, picks, promises):
-    """Put the `pops` most promising cells of the grids into stack k into `picks`, in the order of
-    grids, of equal ones the first; (how many they are, the least promise, -inf where there are fewer
-    than `pops`, that of the best).
+    """Put into `picks` the `pops` most promising cells of the grids into stack k, in the order of the
+    grids, of equal ones the first: (their number, the least promise or -inf when there are fewer than
+    `pops`, the best promise).
 
-    `spread` is a guess how far they are from each other; it changes the work, not the result.
+    `spread` is a guess of how far apart these two are; it affects the work, not the result.
     picks, promises: (> pops,)
     """
     best = -np.inf
@@ -199,7 +200,7 @@ def most_promising(grids, k, cells, pops, spread, picks, promises):
 
 @inlined
 def _collect(rows, row, next_row, base, before, states):
-    """Put a group's hypotheses into `before`, in order; how many."""
+    """Put a group's hypotheses into `before`, in order; returns their number."""
     count = kinds = 0
     while row >= 0:
         found, new = rows[row], before[count]
@@ -218,13 +219,13 @@ def _collect(rows, row, next_row, base, before, states):
 
 @inlined
 def _members(grids, count, start, end, forward, terms, keep, lists):
-    """Append those of the `count` hypotheses of a coverage that a phrase over start .. end can follow
-    to the members: of each orientation first the leading ones, best first, equal ones in order, then,
-    with `keep`, their followers.
+    """Append to the members those of the `count` hypotheses of a coverage that a phrase over start .. end
+    can follow: for each orientation first the leading ones, best first, equal ones in order, then, with
+    `keep`, their followers.
 
-    Fills `lists`, (3, 3): of each orientation where its members begin, how many lead, how many
-    follow. Returns whether some end behind the phrase, so that another one from `start` could be a
-    swap."""
+    Fills `lists` (3, 3): for each orientation where its members begin, how many lead and how many follow.
+    Returns whether the last phrase of some hypothesis lies after `start`, so that a longer or shorter
+    phrase from `start` could be a swap."""
     before, best, leads, members = grids.before, grids.best, grids.leads, grids.members
     ahead = False
     for i in range(count):
@@ -282,9 +283,9 @@ def _members(grids, count, start, end, forward, terms, keep, lists):
 
 @leaf
 def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future, ways, grids, lists):
-    """The grids that lead from stack k, rows[base:], to later ones; there must be room.
+    """Add the grids that lead from stack k, rows[base:], to later stacks; there must be room.
 
-    head, next_row: its groups, see `group_rows`; lists: (3, 3) room"""
+    head, next_row: the stack's groups, see `group_rows`; lists: (3, 3) room"""
     spans, options, terms = sentence.spans, sentence.options, sentence.terms
     option_first, option_count = options.first, options.counts
     for group in range(groups):
@@ -292,7 +293,7 @@ def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future
         c = np.int64(rows[row].coverage)
         size = _collect(rows, row, next_row, base, grids.before, grids.states)
         count = extensions_of(coverages, c, spans, terms.limit, future, ways)
-        listed = np.int64(-1)  # where phrases start whose members the lists hold
+        listed = np.int64(-1)  # the start of the phrases whose members `lists` holds
         for q in range(count):
             start, length = ways.start[q], ways.length[q]
             if start != listed:

@@ -27,7 +27,7 @@ HIGHEST_ORDER = 6
 
 
 def require_distinct(groups: Sequence[str], known: Sequence[str] = GROUPS) -> None:
-    """Refuse a group of features that is named twice, and none at all."""
+    """Refuse an empty list of feature groups, and one that names a group twice."""
     if not groups or len(set(groups)) < len(groups):
         raise ReplituneError(
             "features must be distinct groups, and at least one",
@@ -37,8 +37,7 @@ def require_distinct(groups: Sequence[str], known: Sequence[str] = GROUPS) -> No
 
 
 class TrainingSettings(Settings):
-    """What decides a model of either kind, from the words to the alignment and the language
-    model."""
+    """What decides a model of either kind: how words are split, the alignment, the language model."""
 
     alignment: Annotated[Aligner, about("Word aligner.")] = "hmm"
     alignment_iterations: Annotated[int, about("Iterations of the aligner.", ge=1, le=100)] = 5
@@ -100,7 +99,7 @@ class TrainingSettings(Settings):
 
 
 class PhraseSettings(TrainingSettings):
-    """Everything that decides a model, inputs apart."""
+    """Everything that decides a model, apart from the inputs."""
 
     features: Annotated[
         tuple[Group, ...],
@@ -117,7 +116,8 @@ class PhraseSettings(TrainingSettings):
 
 
 class SearchSettings(Settings):
-    """How to search, by cube pruning; stack, beam, limit and options are by default Moses'."""
+    """How the decoder searches, by cube pruning; the defaults of stack, beam, limit and options are
+    those of Moses."""
 
     stack: Annotated[int, about("Hypotheses kept per number of translated words.", ge=1)] = 100
     pop_limit: Annotated[
@@ -143,7 +143,7 @@ class SearchSettings(Settings):
 
 
 class EmbeddedSettings(SystemSettings):
-    """What every embedded system is told."""
+    """The settings that all embedded systems have."""
 
     subset: Subset = "all"
     tables: Annotated[

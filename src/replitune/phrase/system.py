@@ -1,7 +1,7 @@
 """Trained systems of our own as the stages use them: raw lines in, raw lines out.
 
-Around the decoder stand the segmenters that the model was trained with: source words are split
-as in training, and pieces of target words are joined again.
+The decoder works on words split as in training: source words are split before it, and pieces of
+target words are joined after it.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class TrainedSystem:
         return self.joined(self.decoder(weights).decode(self.split(lines), threads))
 
     def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest:
-        """The best derivation of each of `size` distinct translations of each line; `joined` makes
-        text of its words."""
+        """The best derivation of each of `size` distinct translations of each line; `joined` turns
+        its words into text."""
         best: NBest = self.decoder(weights).nbest(self.split(lines), size, distinct=True, threads=threads)
         return best
 

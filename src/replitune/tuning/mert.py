@@ -3,8 +3,8 @@
 From each start, exact line searches along the feature axes and random directions are repeated
 until none helps. Starts: the given weights, and random ones (Bertoldi, Haddow & Fouet 2009).
 Random directions, and averaging over neighbouring intervals, are those of Cer, Jurafsky &
-Manning (2008): the first rounds climb the averaged metric, which has fewer narrow peaks to be
-caught on; the last rounds climb the metric itself. Most random starts lead nowhere, and are given
+Manning (2008): the first rounds climb the averaged metric, which has fewer narrow peaks to get
+stuck on; the last rounds climb the metric itself. Most random starts lead nowhere and are given
 up early, as in successive halving (Jamieson & Talwalkar 2016).
 """
 
@@ -116,7 +116,7 @@ class Mert(Tuner):
     def optimise(
         self, search: PoolSearch, start: NDArray[np.float64], rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
-        """`tune` by the line searches of `search`."""
+        """As `tune`, with the line searches of `search`."""
         free = self._free(len(start))
         # One stream per start, so that threads cannot change which start draws what.
         streams = rng.spawn(1 + self.restarts)
@@ -165,7 +165,7 @@ class Mert(Tuner):
     def _climb_on(
         self, search: PoolSearch, free: NDArray[np.bool_], fraction: float, part: float, climber: _Climber
     ) -> None:
-        """A part of a start's round that is still to be done."""
+        """The next part, a share `part`, of a start's first round."""
         count = math.ceil(part * (int(free.sum()) + self.directions))
         directions, climber.ahead = climber.ahead[:count], climber.ahead[count:]
         self._search(search, free, fraction, directions, climber)
@@ -187,7 +187,7 @@ class Mert(Tuner):
         directions: list[_Direction],
         climber: _Climber,
     ) -> float:
-        """Line searches, one after the other; what they gain."""
+        """Do line searches one after the other; returns what they gain."""
         # Scaling the weights changes no choice, and keeps steps comparable.
         point = search.at(self._scaled(climber.weights, free))
         gain = 0.0
@@ -204,7 +204,7 @@ class Mert(Tuner):
         return l1_normalised(weights) if free.all() else weights
 
     def _directions(self, free: NDArray[np.bool_], rng: np.random.Generator) -> list[_Direction]:
-        """One round in random order."""
+        """The directions of one round, in random order."""
         directions: list[_Direction] = [*np.flatnonzero(free).tolist()]
         for _ in range(self.directions):
             drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
@@ -227,6 +227,6 @@ class _Climber:
 
 
 def _best(climbers: list[_Climber], count: float) -> list[_Climber]:
-    """The best ones, so many or one more than a fraction; of equals the first."""
+    """The best `count` climbers, rounded up; of equally good ones the first."""
     ordered = sorted(climbers, key=lambda climber: (-climber.utility, climber.number))
     return ordered[: math.ceil(count)]

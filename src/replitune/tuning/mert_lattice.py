@@ -1,10 +1,10 @@
 """MERT on search graphs: lattices (Macherey, Och, Thayer & Uszkoreit 2008), or forests (Kumar,
 Macherey, Dyer & Och 2009) with settings of their own.
 
-Several times faster than doing every line search on the whole lattices, with the same line
-searches at its resting points: it puts into the pool every hypothesis that is best anywhere on the
-lines through the current weights, runs MERT on the pool, and repeats this from the weights found,
-until the lattices know no better choice there than the pool.
+It puts into the pool every hypothesis that is best anywhere on the lines through the current
+weights, runs MERT on the pool, and repeats this from the weights found, until the lattices have no
+better choice there than the pool. That is several times faster than doing every line search on the
+whole lattices, and where it comes to rest its line searches are the same.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class MertLattice(Mert):
                 together([hypotheses_of(e) for e in lattices.envelopes(weights, lines, self.reach)])
             )
             if not number:
-                # No worse than the start; all lines go through it, so the pool has its choices.
+                # Never worse than the start: all lines go through it, so the pool has its choices.
                 best = (float(objective.utility(objective.sums(pool, weights))), weights)
             mert = replace(self.mert, restarts=self.mert.restarts // 4) if number else self.mert
             result = mert.tune(pool, objective, weights, rng, threads)
@@ -130,8 +130,8 @@ class MertLattice(Mert):
 
 @dataclass(frozen=True)
 class MertForest(MertLattice):
-    """The same with settings for the forests of hierarchical systems, which have more to choose
-    from: larger ones, searched closer to the weights, without random starts (Clark et al. 2011)."""
+    """`mert-lattice` with settings for the forests of hierarchical systems, which hold more choices:
+    larger graphs, searched closer to the weights, without random starts (Clark et al. 2011)."""
 
     name = "mert-forest"
 

@@ -345,8 +345,8 @@ def _number(data, position):
             position += 1
     if not seen or not good or digits > 15:
         return np.nan, position
-    # + 0.0 makes -0 a 0, so that equal vectors have equal bytes
     value = float(mantissa)
+    # -0 becomes 0, so that equal vectors have equal bytes
     if mantissa == 0:
         return 0.0, position
     if scale < -22 or scale > 22:

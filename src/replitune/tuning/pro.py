@@ -1,9 +1,9 @@
 """Pairwise ranking optimisation (Hopkins & May 2011).
 
 Pairs of hypotheses of a segment are sampled; those whose sentence scores differ most train a
-linear classifier of their feature differences, whose weights are the new ones. The sentence
-score of BLEU is BLEU+1 (Lin & Och 2004), with the repairs of Nakov, Guzmán & Vogel (2012) as
-options; of another metric, its score on the segment alone.
+linear classifier on their feature differences, and its weights are the new ones. For BLEU, the
+sentence score is BLEU+1 (Lin & Och 2004), with the repairs of Nakov, Guzmán & Vogel (2012) as
+options; for another metric, it is the score on the segment alone.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def bleu_plus_one(
     length, words = np.maximum(z[:, -2], 1.0), z[:, -1] + smooth_brevity
     precision = power(np.prod(matches / totals, axis=1), 1.0 / order)
     if grounded:
-        # Unigrams are not smoothed, so what is left without a match is that of one unigram.
+        # Unigrams are not smoothed, so one unigram match stands in for no match at all.
         nothing = power(np.prod(np.maximum(one, 1.0) / totals, axis=1), 1.0 / order)
         precision = np.maximum(precision - nothing, 0.0)
     brevity = 1.0 - words / length
@@ -152,9 +152,9 @@ def bleu_plus_one(
 
 
 def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[np.float64], float, int]:
-    """Weights (F,) of the logistic regression on which each row of (M, F) is a positive
-    example (and its negative a negative one), the loss per row, and evaluations used: Newton's
-    method with steps that are halved."""
+    """Weights (F,) of the logistic regression in which each row of (M, F) is a positive example (and
+    its negative a negative one), the loss per row, and the number of evaluations; by Newton's method,
+    halving steps that do not lower the loss enough."""
     from replitune.tuning.pro_kernel import logistic
 
     size = differences.shape[1]

@@ -17,7 +17,7 @@ from replitune.tuning.interface import Tuner
 
 @dataclass(frozen=True, kw_only=True)
 class LoopSettings:
-    """How long to go on, and the sources of chance beside the tuner's own."""
+    """How long tuning goes on, and the sources of randomness besides the tuner's own."""
 
     iterations: Annotated[int, about("Decode and optimise at most this often.", ge=1)] = 10
     patience: Annotated[
@@ -73,7 +73,7 @@ def terms_of(word: str) -> list[tuple[float, str]]:
 
 class ObjectiveWord(Kind):
     """What weights are tuned for: a metric by name, or as a mapping with its options, or a sum of
-    metrics. Read, it is a text."""
+    metrics. It is read as a string."""
 
     words = "a metric, or a sum of metrics such as `0.5*ter - 0.5*bleu`"
 
@@ -111,8 +111,8 @@ class Tuning(LoopSettings):
         return self.tuners.get(name) or get_tuner(name)
 
     def for_tuner(self, name: str) -> dict[str, Any]:
-        """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:
-        a mapping that reads as `Tuning` again."""
+        """The settings that decide a run of one tuner, as JSON can write them, with defaults filled
+        in: a mapping that can be read as `Tuning` again."""
         return {
             "metric": self.metric,
             "nbest": self.nbest,
@@ -158,8 +158,8 @@ TUNING = TuningMapping()
 
 
 def tuning_of(settings: Mapping[str, Any], tuner: str | None = None) -> dict[str, Any]:
-    """What `replitune.backends.interface.ReplicaJob` takes of settings of tuning, as JSON has them;
-    `tuner`: the name of the replica's, where one tunes it."""
+    """What `replitune.backends.interface.ReplicaJob` takes from tuning settings, which are as in JSON;
+    `tuner`: the name of the replica's tuner, if it has one."""
     tuning: Tuning = read(Annotated[Any, TUNING], settings, "tuning")
     return {
         "metric": tuning.metric,

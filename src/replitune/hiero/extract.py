@@ -235,7 +235,7 @@ def _extend_target(sides, phrase, a, b, target, place):
 @leaf
 def _find_target(trie, phrase, a, b, target, rank, number, whole):
     """The node of the target side of rule `number`, or -1; ranks each of its prefixes that has no rank
-    yet. whole: when False, only the first symbol is looked up and -1 returned."""
+    yet. whole: when False, only the first symbol is ranked."""
     node, t, depth = np.int64(0), phrase[2], 0
     while t <= phrase[3]:
         symbol, t = _next_target(phrase, a, b, target, t)
@@ -346,9 +346,9 @@ SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
 
 class Work(NamedTuple):
     """What `_visit` does. `task` WRITE records the rules that can match the text and whose target sides
-    are in `group` (of `groups`). It counts the records of each source side in `sizes`, and group 0 adds
-    up the source sides' counts in rules of all groups in `totals`. COUNT adds up the counts of the
-    group's target sides in all rules in `totals`, and ranks the sides by first occurrence."""
+    are in `group` (of `groups`). It counts the records of each source side in `sizes` and, for group 0,
+    adds up the source sides' counts over the rules of all groups in `totals`. COUNT adds up the counts
+    of the group's target sides over all rules in `totals`, and ranks them by first occurrence."""
 
     task: int
     at: NDArray[np.int64]

@@ -1,8 +1,8 @@
 """The n best derivations of a searched sentence, lazily (Huang and Chiang 2005, algorithm 3).
 
 With `distinct`, a hypothesis yields only the best of its derivations with the same words. The others
-fit into the same contexts with lower scores, so no string has its best derivation through them.
-Words are compared by a 64-bit hash.
+fit into the same contexts and score no higher, so every string keeps its best derivation. Words are
+compared by a 64-bit hash.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _scan(cubes, count, rules, rows, pops, least, promises):
 @leaf
 def _least_promise(cubes, count, rules, rows, pops, spread, promises):
     """(promise of the `pops`-th best combination, how many of the best `pops` promise exactly this,
-    the best promise). spread: a guess of how far the first is below the best."""
+    the best promise). spread: a guess of the difference of the two promises."""
     best = -np.inf
     for c in range(count):
         best = max(best, cubes[c].top)

@@ -93,7 +93,7 @@ def read_arpa(path: str | Path, folder: Path) -> NgramModel:
     """Read an ARPA file, gz or plain, from any program, into an existing folder.
 
     Missing back-offs are 0; -inf is -99; <UNK> is <unk>, which is added with -100 when it is
-    missing; text before \\data\\ is comment. A positive log probability, an unknown word in an
+    missing; text before \\data\\ is ignored. A positive log probability, an unknown word in an
     n-gram, a wrong count or a file that is cut off is an error that names the line.
     """
     text = _Text(path)
@@ -138,7 +138,7 @@ class _Text:
     """
 
     def __init__(self, path: str | Path) -> None:
-        """KenLM's binary format is refused by name."""
+        """Refuses KenLM's binary format with a message of its own."""
         with contextlib.suppress(OSError), open(path, "rb") as handle:
             if handle.read(7) == b"mmap lm":
                 raise ReplituneError(

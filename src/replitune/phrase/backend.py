@@ -56,7 +56,7 @@ TRAINING, TRANSLATING = ("subset", "tables", "training"), ("features", "search")
 
 
 class Embedded(Backend):
-    """A system of our own: trained on the parallel text, tuned once per replica by our tuners. Its
+    """An embedded system: trained on the parallel text, tuned once per replica by replitune's tuners. Its
     settings are `features`, `subset`, `tables`, `training` and `search`."""
 
     translating: ClassVar[Sequence[str]] = ("decode",)

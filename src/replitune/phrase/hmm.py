@@ -63,7 +63,7 @@ class Direction(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _number_pairs(order, segment, source, source_start, target, target_start, start, ids, targets, counts):
-    """Fill `ids`, the target word of each number, and `counts`, how many numbers each source word has."""
+    """Fill `ids`, `targets`, the target word of each number, and `counts`, the numbers per source word."""
     mark = np.full(target.max() + 1, -1, np.int32)
     slot = np.zeros(len(mark), np.int32)
     distinct = np.empty(len(mark), np.int32)

@@ -1,4 +1,4 @@
-"""Trained systems of our own as the stages use them: raw lines in, raw lines out.
+"""Trained embedded systems as the stages use them: raw lines in, raw lines out.
 
 The decoder works on words split as in training: source words are split before it, and pieces of
 target words are joined after it.
@@ -67,8 +67,8 @@ class TrainedSystem:
     def forests(
         self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
     ) -> tuple[Forests, list[str]]:
-        """The best edges of the search graphs of all lines, for a tuner; the vocabulary of their
-        words."""
+        """(The best edges of the search graphs of all lines, for a tuner; the vocabulary of their
+        words)."""
         forests: tuple[Forests, list[str]]
         forests = self.decoder(weights).forests(self.split(lines), density, threads)
         return forests

@@ -69,7 +69,7 @@ class Tuner(ABC):
     """Defaults that differ when it tunes on n-best files, which no later decoding adds to."""
 
     def for_features(self, layout: Layout) -> Self:
-        """The tuner for a decoder's features; another one only where settings name features."""
+        """The tuner for a decoder's features, which its settings may name."""
         return self
 
     @abstractmethod

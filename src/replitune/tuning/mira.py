@@ -136,7 +136,8 @@ class _State:
         self.length = words[0] if words else None
 
     def gains(self, objective: Objective, statistics: NDArray) -> NDArray[np.float64]:
-        """(n,) the metric of the pseudo-corpus with each of statistics (n, K), in words."""
+        """(n,) the metric (0 .. 1) of the pseudo-corpus with each row of statistics (n, K) added, times
+        its words."""
         sums = self.background + statistics
         if self.length is not None:
             words = sums[:, self.length]

@@ -1,8 +1,8 @@
 """Reading n-best lists in Moses' format.
 
 One hypothesis a line: ``id ||| text ||| Name= v v ... ||| score [||| ...]``. Ids count from 0
-and are lines of the reference. Several files form one pool; every line has the names and
-numbers of values of the first. Fields after the features are not read.
+and are lines of the reference. Several files form one pool; every line must have the same names
+as the first, each with as many values. Fields after the features are not read.
 """
 
 from __future__ import annotations

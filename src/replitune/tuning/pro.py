@@ -30,7 +30,8 @@ after so many evaluations."""
 
 @dataclass(frozen=True)
 class Pro(Tuner):
-    """Pairwise ranking optimisation. Names in the paper: Gamma, Xi, alpha's threshold, and psi."""
+    """Pairwise ranking optimisation. Gamma, Xi and psi are names in the paper; `threshold` is that of its
+    function alpha."""
 
     name = "pro"
 

@@ -65,7 +65,7 @@ class Pile:
 class CountedOrder:
     """All n-grams of one length, in the order of their word ids; for n = 1 the whole vocabulary.
 
-    contexts: (blocks + 1,) the first (n - 1)-gram of each block; n-grams with the same one share a block
+    contexts: (blocks + 1,) the first (n - 1)-gram of each block; n-grams that begin alike share a block
     grams: blocks (4, M) int32: a place in the text; the numbers, in the next lower order, of the n-gram
         without its last and without its first word; how often it is in the text
     counts: blocks (M,) int32, adjusted counts

@@ -41,8 +41,8 @@ logs; next: the state after this n-gram; link: the state with one word less, of 
 class Automaton(NamedTuple):
     """What the kernels need. nodes: (V + 1 + slots,) NODE: unigrams, the empty history, n-grams.
 
-    tags: (slots,) 0 where the slot is empty, else a part of the key's hash; most of the searches for
-    what is not there that reach the table end in this small array."""
+    tags: (slots,) 0 where the slot is empty, else a part of the key's hash; most searches in vain that
+    pass the filter of words end in this small array."""
 
     nodes: NDArray[np.void]
     tags: NDArray[np.uint8]

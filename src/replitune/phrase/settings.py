@@ -37,7 +37,7 @@ def require_distinct(groups: Sequence[str], known: Sequence[str] = GROUPS) -> No
 
 
 class TrainingSettings(Settings):
-    """What decides a model of either kind: how words are split, the alignment, the language model."""
+    """The training settings that both kinds of model share: words, alignment, counts, language model."""
 
     alignment: Annotated[Aligner, about("Word aligner.")] = "hmm"
     alignment_iterations: Annotated[int, about("Iterations of the aligner.", ge=1, le=100)] = 5

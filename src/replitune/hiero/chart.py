@@ -23,14 +23,15 @@ from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words
 
 ITEM = np.dtype([("node", "i4"), ("gap", "i4"), ("end", "i4"), ("one", "i4"), ("two", "i4")])
-"""A source side that begins at the current word: its node, the node with a gap behind it or -1, the
-word behind it, and the cells of its gaps or -1."""
+"""A source side that begins at the current word. node: its node; gap: the node with a gap added, or -1;
+end: the word after it; one, two: the cells in its gaps, or -1."""
 
 CELL = np.dtype([("begin", "i4"), ("end", "i4"), ("ways", "i8")])
-"""The span begin .. end - 1, and its first way; the next cell has the way behind its last."""
+"""The span begin .. end - 1. ways: its first way; its last one precedes the first of the next cell."""
 
 WAY = np.dtype([("side", "i4"), ("one", "i4"), ("two", "i4")])
-"""A source side, as a node of the trie or a number (see `Matched`), and cells or -1."""
+"""side: a source side, as a node of the trie or a number (see `Matched`); one, two: the cells in its
+gaps, or -1."""
 
 
 class Chart(NamedTuple):

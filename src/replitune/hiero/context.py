@@ -19,7 +19,7 @@ from replitune.leaf import leaf
 from replitune.phrase.lm import LanguageModel, find, step
 
 DEEPEST = 8
-"""More than the words of an n-gram: room for a path to a node."""
+"""More than the words of any n-gram: room for the path to a node."""
 
 
 @njit(cache=True)

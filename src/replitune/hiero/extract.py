@@ -34,19 +34,19 @@ TARGET_WORD = 2
 
 RECORD = np.dtype([("source", "i4"), ("target", "i4"), ("links", "u8"), ("sharing", "i4")])
 """An extracted rule. source, target: its sides, as nodes; links: bit s * max_span + t is set when word s
-of the source words is linked to word t of the target words; sharing: rules that share its count of 1."""
+of the source words is linked to word t of the target words; sharing: how many rules share a count of 1."""
 
 BLOCK = 1 << 22
-"""Records that are written at a time."""
+"""Records written at a time."""
 
 DEEPEST = 32
 """More than the symbols of a target side."""
 
 PART = 1 << 23
-"""Records that are read at a time, unless one source side has more of them."""
+"""Records read at a time, unless a single source side has more."""
 
 GROUP = 1 << 25
-"""Target sides, about, whose table is in memory at a time."""
+"""About the number of target sides whose table is in memory at a time."""
 
 
 class Text(NamedTuple):
@@ -341,7 +341,7 @@ def text_of(known: Encoded | None, symbols: int) -> Text:
 WRITE, COUNT = 0, 1
 
 SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
-"""How far it is: the segment, the phrase, the rules of this phrase; rules before it; records."""
+"""Indices of `Work.at`: the segment, the phrase, the rules of this phrase, the rules before it, records."""
 
 
 class Work(NamedTuple):

@@ -29,8 +29,8 @@ DERIVATION = np.dtype(
         ("next", "i4"),
     ]
 )
-"""hash, power: of its words, the polynomial's value and its base to the number of words; one, two:
-the derivations in its gaps; next: the next best of the same hypothesis, -1 where not known."""
+"""hash, power: the polynomial hash of its words, and the polynomial's base to the power of their number;
+one, two: the derivations in its gaps; next: the next best of the same hypothesis, -1 if not yet known."""
 
 WAITING = np.dtype(
     [
@@ -44,9 +44,9 @@ WAITING = np.dtype(
         ("sibling", "i4"),
     ]
 )
-"""A derivation that was not asked for yet, in a pairing heap; one, two: derivations of row_one and
-row_two, -1 for the first, which may not be known yet; two is never the first again where one
-is not to move on."""
+"""A derivation that has not been asked for yet, in a pairing heap; one, two: derivations of row_one and
+row_two, -1 for the best one, which may not be known yet. `one` advances only while `two` is the best,
+so that each pair is made once."""
 
 
 class Lazy(NamedTuple):

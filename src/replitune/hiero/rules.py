@@ -36,11 +36,11 @@ RULE = np.dtype(
         ("unused", "i4"),
     ]
 )
-"""A rule with what the search wants of it in one place. estimate: score + the LM's of its words,
-those between gaps without context; score: translation model and penalties; begin .. end: its target
-symbols; middle: the first gap among them, or end; prefix, left, full, state: the LM's score of the
-words before it and what `replitune.hiero.context` says of them; first: the gap (0 or 1) that comes
-first on the target side."""
+"""All that the search needs of a rule. estimate: score + the LM score of its words, each stretch between
+gaps without context; score: translation model and penalties; begin .. end: its target symbols; middle:
+the first gap among them, or end; prefix, left, full, state: the LM score of the words before `middle`,
+and the three numbers of `replitune.hiero.context`; first: the gap (0 or 1) that comes first on the
+target side."""
 
 
 class Rules(NamedTuple):

@@ -22,7 +22,7 @@ from replitune.phrase.linked import Linked
 from replitune.phrase.scores import counts_of_counts, discounted, limited
 
 BLOCK = 1 << 20
-"""Rules that are spelt at a time."""
+"""Rules spelt out at a time."""
 
 
 class Rules(NamedTuple):

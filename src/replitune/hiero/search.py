@@ -31,8 +31,8 @@ HYPOTHESIS = np.dtype(
         ("arcs", "i4"),
     ]
 )
-"""left: 2 * node + full, see `replitune.hiero.context`; rule: -1 of the empty beginning; one, two:
-the hypotheses in its gaps, or -1; arcs: the last other combination that became this one, or -1."""
+"""left: 2 * node + full, see `replitune.hiero.context`; rule: -1 for the empty beginning; one, two:
+the hypotheses in its gaps, or -1; arcs: the last of the other combinations recombined into it, or -1."""
 
 ARC = np.dtype([("score", "f8"), ("rule", "i4"), ("one", "i4"), ("two", "i4"), ("next", "i4")])
 """A combination; next: another one of the same hypothesis, or -1."""
@@ -48,8 +48,8 @@ CUBE = np.dtype(
         ("twos", "i4"),
     ]
 )
-"""Combinations of the rules begin .. stop - 1 with `ones` hypotheses from `one` on in the first gap
-and so with `two`; 0 where there is no gap. top: the highest promise."""
+"""Combinations of the rules begin .. stop - 1 with `ones` hypotheses from `one` on in the first gap and
+`twos` from `two` on in the second; 0 where there is no gap. top: the highest promise."""
 
 
 class Terms(NamedTuple):

@@ -13,7 +13,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 """Groups of features."""
 
 MASK_BITS = 64
-"""Of the links between the words of a rule: source symbols times words of an initial phrase."""
+"""Most bits of a rule's mask of word links: its source symbols times the words of an initial phrase."""
 
 
 LONGEST_RULE = 20

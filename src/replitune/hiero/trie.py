@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from replitune.leaf import leaf
 
 GAP = 0
-"""The symbol of a gap on a source side; word w is w + 1."""
+"""The symbol of a gap on a source side; that of word w is w + 1."""
 
 
 class Trie(NamedTuple):

@@ -22,7 +22,7 @@ from replitune.phrase.settings import Aligner
 from replitune.running.supervisor import Program
 
 WORKER = [sys.executable, "-P", str(Path(__file__).with_name("align_worker.py"))]
-"""The program that aligns in one direction; -P: its folder is no place to import from."""
+"""The program that aligns in one direction; -P: it must not import from its own folder."""
 
 Progress = Callable[[str], None]
 

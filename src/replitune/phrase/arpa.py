@@ -18,16 +18,16 @@ from replitune.phrase.encode import BEGIN, END, UNKNOWN
 from replitune.running.files import atomic_open, read_blocks, read_lines, read_text, write_json, write_lines
 
 IMPOSSIBLE = -99.0
-"""log10 of "never", where a file says -inf."""
+"""log10 probability in place of a file's -inf."""
 
 UNKNOWN_LOGPROB = -100.0
 """log10 probability of <unk> in a file without it, as KenLM assumes."""
 
 MAX_BACKOFF = 99.0
-"""Back-offs above 0 exist in interpolated models; more than this is no log10 of anything."""
+"""Largest log10 back-off that is accepted; interpolated models have some above 0."""
 
 CHUNK = 1 << 16
-"""Lines parsed at a time: bounds the memory for their fields."""
+"""Lines parsed at a time, which bounds the memory for their fields."""
 
 
 @dataclass(frozen=True)

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from replitune.phrase.train import ModelKind
 
 BLOCK = 500
-"""Lines between two reports of progress; sentences are translated one by one, so it changes no
-translation."""
+"""Lines between two reports of progress; sentences are translated one by one, so this does not affect
+translations."""
 
 LINKED_MB = 21.5
-"""Memory by MB of training text, of a job that reads all of the linked text."""
+"""MB of memory per MB of training text, for a job that reads all of the linked text."""
 
 MODEL_DISK_MB = 15
-"""A model on the disk, but for its tables, by MB of training text."""
+"""MB on disk per MB of training text, for a model without its tables."""
 
 Growth = tuple[tuple[float, float], ...]
-"""MB that are there at once, and by MB of training text: the line that is the lowest counts."""
+"""Lines of (MB to start with, MB per MB of training text), of which the lowest counts."""
 
 
 def grown(text: float, growth: Growth) -> float:
@@ -52,7 +52,7 @@ def grown(text: float, growth: Growth) -> float:
 
 
 TRAINING, TRANSLATING = ("subset", "tables", "training"), ("features", "search")
-"""Names of settings."""
+"""The settings that training stages and translating stages depend on."""
 
 
 class Embedded(Backend):
@@ -60,7 +60,7 @@ class Embedded(Backend):
     settings are `features`, `subset`, `tables`, `training` and `search`."""
 
     translating: ClassVar[Sequence[str]] = ("decode",)
-    """Stages that translate test sets by a replica."""
+    """Stages that translate test sets with a replica."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -87,10 +87,10 @@ class Embedded(Backend):
 
     TABLE_MB: ClassVar[tuple[Growth, Growth]] = ((0, LINKED_MB),), ((0, 75), (1600, 3))
     MODEL_MB: ClassVar[tuple[Growth, Growth]] = ((0, 10),), ((0, 25),)
-    """Memory of a job that makes a table, and what is read of a model and its table; with tables of
-    known texts, and what full ones take beside."""
+    """Memory of a job that makes a table, and of what is read of a model and its table: with the table
+    of a known text, and what a full table adds."""
     DISK_MB: ClassVar[tuple[int, int]] = 1, 25
-    """On the disk while a table of a known text is made, and a full one, by MB of training text."""
+    """MB on disk per MB of training text: while the table of a known text is made, and for a full table."""
 
     def disk_mb(self, stage: str, train_mb: float) -> int:
         text, full = self._text_mb(train_mb)

@@ -21,7 +21,7 @@ class Feature(NamedTuple):
     """In an experiment file."""
     arity: int
     start: float
-    """The weight, of each value, to start from."""
+    """The weight to start from, for each value."""
 
 
 FEATURES = (
@@ -42,7 +42,7 @@ LEXRO, DISTORTION, LM, WORD_PENALTY, PHRASE_PENALTY, TM = 0, 6, 7, 8, 9, 10
 UNKNOWN_WORD = -100.0
 """Added to the model score for each copied word, with a fixed weight of 1, as Moses does.
 
-It is no feature: it is not tuned and not part of a hypothesis' printed score.
+It is not a feature: it is not tuned and not part of a hypothesis' printed score.
 """
 
 
@@ -54,7 +54,7 @@ class GroupedLayout(Layout):
     groups: tuple[str, ...]
 
     known: ClassVar[tuple[Feature, ...]]
-    """What a model can have, in order."""
+    """All that a model can have, in order."""
     all_groups: ClassVar[tuple[str, ...]]
 
     @classmethod

@@ -34,17 +34,16 @@ GRID = np.dtype(
         ("next", "i4"),
     ]
 )
-"""first, count: its hypotheses in the list of members; source: their coverage; coverage: the one
-they get, -1 until a cell is taken; begin, stop: its options; turn: the orientation; next: the next
-grid into the same stack, or -1."""
+"""first, count: its hypotheses in the list of members; source: their coverage; coverage: that after the
+span, -1 until a cell is taken; begin, stop: its options; turn: the orientation; next: the next grid
+into the same stack, or -1."""
 
 MEMBER = np.dtype([("promise", "f8"), ("row", "i4"), ("follower", "i4")])
 """row: a hypothesis; promise: its score with the jump and its forward reordering score; follower:
 the member that follows it, or -1."""
 
 PICK = np.dtype([("promise", "f8"), *((name, "i4") for name in ("grid", "member", "at", "state"))])
-"""A cell that is to be tried: at: its option, among those of its orientation; state: of the LM before
-it."""
+"""A cell to be tried. at: its option, among those of its orientation; state: the LM state before it."""
 
 BEFORE = np.dtype(
     [
@@ -53,7 +52,7 @@ BEFORE = np.dtype(
         *((name, "i4") for name in ("row", "kind", "start", "end", "option", "turn", "follower", "unused")),
     ]
 )
-"""A hypothesis of a coverage: kind: a number of its LM state; turn: orientation of the phrase that
+"""A hypothesis of a coverage. kind: the number of its LM state; turn: orientation of the phrase that
 would follow it, -1 if none can; promise, follower: see MEMBER, follower among these hypotheses."""
 
 

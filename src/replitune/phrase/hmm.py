@@ -25,11 +25,11 @@ EMPTY = 0.1
 LEXICAL, JUMPS = 0.1, 0.3
 """Weights of the uniform distributions that lexical and jump probabilities are smoothed with."""
 LEAST = 1e-7
-"""Of a lexical probability of model 1."""
+"""Smallest lexical probability of model 1."""
 LOW, HIGH = math.exp(-9), math.exp(-0.01)
 """Bounds of an expected count of the hidden Markov model."""
 SPECIAL = 3
-"""Words without text in sil-thot's vocabularies, which its uniform distributions count."""
+"""Special words in sil-thot's vocabularies, which its uniform distributions include."""
 
 
 class Cells(NamedTuple):

@@ -36,10 +36,10 @@ FALLBACK = (0.5, 1.0, 1.5)
 """Discounts for counts 1, 2 and 3 or more when they cannot be estimated (lmplz's fallback)."""
 
 BLOCK = 1 << 23
-"""N-grams of the text that are sorted at a time: bounds the memory, and changes no model."""
+"""N-grams of the text sorted at a time; this bounds the memory and does not affect models."""
 
 LONGEST_TEXT = 2**31 - 1
-"""Words: their places are 32-bit numbers."""
+"""Most words of a text, since their places are 32-bit numbers."""
 
 _BEGIN, _END = RESERVED.index("<s>"), RESERVED.index("</s>")
 

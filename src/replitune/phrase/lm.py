@@ -33,9 +33,9 @@ from replitune.running.files import read_lines, read_text, write_json, write_lin
 NODE = np.dtype(
     [("key", "u8"), ("words", "u8"), ("logprob", "f4"), ("backoff", "f4"), ("next", "i4"), ("link", "i4")]
 )
-"""key: 0 where the slot is empty; words: a filter of the words that continue this n-gram, so that
-most searches for what is not there end without a look into the table; logprob, backoff: natural
-logs; next: the state after this n-gram; link: the state with one word less, of a state."""
+"""key: 0 where the slot is empty; words: a bit filter of the words that continue this n-gram, so that
+most searches for what is not there end without reading the table; logprob, backoff: natural logs;
+next: the state after this n-gram; link: for a state, the state of the next shorter history."""
 
 
 class Automaton(NamedTuple):

@@ -37,9 +37,9 @@ CELL = np.dtype(
         ("word", "i4"),
     ]
 )
-"""An option for one orientation, with all that the search wants of it in one place. score:
-translation model and penalties; backward: lexicalised reordering; promise: estimate + backward;
-ceiling: score + backward + the most that the LM can give in any context, a true bound; word: its first."""
+"""All that the search needs of an option for one orientation. score: translation model and penalties;
+backward: lexicalised reordering; promise: estimate + backward; ceiling: score + backward + the most that
+the LM can give in any context, a true bound; word: its first word."""
 
 
 class Options(NamedTuple):

@@ -29,8 +29,8 @@ WAY = np.dtype(
         ("unused", "i4"),
     ]
 )
-"""A way into a node and its next path: path: a path to the node `back`, or NONE for the best one,
-which was not asked for yet; score: of the path with the phrase; gain: what the phrase adds."""
+"""A way into a node and its next path. path: a path to the node `back`, or NONE for the best one when it
+has not been asked for yet; score: of the path with the phrase; gain: what the phrase adds."""
 
 PATH = np.dtype(
     [("score", "f8"), ("words", "u8"), ("way", "i4"), ("back", "i4"), ("next", "i4"), ("unused", "i4")]

@@ -36,7 +36,7 @@ class SavedTable:
     what: ClassVar[str]
     """Its description for messages, with an article."""
     file: ClassVar[str]
-    """The file that shows that the others are complete."""
+    """The file that is written last, when the others are complete."""
     format: ClassVar[int] = 1
 
     source_vocab: list[str]

@@ -20,8 +20,8 @@ from replitune.phrase.lm import Automaton, step
 from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP, Options
 
 MEMO = np.dtype([("key", "u8"), ("lm", "f8"), ("state", "i8")])
-"""What `score_option` gave: many hypotheses have the same state. key: LM state and option, 0 for
-none; a new entry takes the place of an old one."""
+"""A result of `score_option`, kept because many hypotheses have the same state. key: LM state and option,
+0 for none; a new entry replaces an old one at its place."""
 
 MEMO_BITS = 14  # as many entries as fit into a core's own cache
 

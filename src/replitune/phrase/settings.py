@@ -19,11 +19,11 @@ Heuristic = Literal["intersection", "union", "grow-diag", "grow-diag-final", "gr
 HEURISTICS: tuple[Heuristic, ...] = get_args(Heuristic)
 
 LONGEST = 200
-"""Words of a segment that aligners accept: memory is squared in it."""
+"""Most words of a segment that aligners accept; their memory grows with its square."""
 LONGEST_PHRASE = 8
 """The links inside a phrase pair are a mask of LONGEST_PHRASE x LONGEST_PHRASE = 64 bits."""
 HIGHEST_ORDER = 6
-"""Of a language model."""
+"""Highest order of a language model."""
 
 
 def require_distinct(groups: Sequence[str], known: Sequence[str] = GROUPS) -> None:

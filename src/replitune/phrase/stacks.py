@@ -28,10 +28,10 @@ HYPOTHESIS = np.dtype(
 )
 """score: model score so far; total: score + estimate of the rest.
 
-Recombination is exact: hypotheses are one when everything a continuation can depend on is equal:
-coverage; state, of the language model; after, the end of the last source phrase (distortion,
+Recombination is exact: hypotheses become one when everything that a continuation can depend on is
+equal: coverage; state, of the language model; after, the end of the last source phrase (distortion,
 orientation); swap, its start where a swap with the next phrase is still possible, else -1;
-identity, of its forward reordering scores. Complete hypotheses are all one.
+identity, of its forward reordering scores. All complete hypotheses become one.
 
 option, start, end: the last phrase (-1 at the start); back: the row of the hypothesis before;
 arcs: other ways to get here, a list in the array of arcs, or -1.

@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "scores": (np.float32, (4,)),
     "reordering": (np.float32, (6,)),
 }
-"""Of the arrays that do not say where something begins."""
+"""Types and shapes of the arrays whose names do not end in `_start`."""
 
 
 @dataclass(frozen=True)

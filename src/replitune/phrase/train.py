@@ -68,7 +68,7 @@ class ModelKind:
     Model: type[SavedModel]
     table: Callable[[Linked, Encoded | None, Path, Progress], dict[str, int]]
     """Writes what is learnt from the linked pairs into a folder, all of it or what a source text can
-    use; reports and counts it."""
+    use; reports and returns counts."""
 
 
 def phrase_kind(settings: PhraseSettings) -> ModelKind:

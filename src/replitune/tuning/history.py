@@ -24,7 +24,7 @@ class Iteration:
     pool_score: float | None
     """Score of the next weights on the pool; None after the last decoding."""
     pool_size: int
-    """With what this iteration's decoding, and its tuning on lattices, added."""
+    """Including what this iteration's decoding, and its tuning on lattices, added."""
     new_hypotheses: int
     change: float | None
     """Largest change of a weight by tuning, both vectors with L1 norm 1."""

@@ -18,7 +18,7 @@ from replitune.leaf import inlined
 from replitune.tuning.objective import Objective
 
 MIN_WIDTH = 1e-9
-"""Intervals narrower than this (weights have L1 norm 1) are rounding, not places to stay."""
+"""Intervals narrower than this (weights have L1 norm 1) come from rounding and are not chosen."""
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ _Direction = int | NDArray[np.float64]
 """An axis by its number, or a vector (F,)."""
 
 RUNGS = ((0.2, 0.35), (0.25, 0.7), (0.55, 1.0))
-"""The first phase: parts of its round, and the exponent x by which, after each part, the best
-n * survivors ** x of n starts go on."""
+"""The first phase, as (part of its round, exponent x): after each part, the best n * survivors ** x of
+n starts go on."""
 
 
 Restarts = Annotated[int, about("Random starts beside the given one.", ge=0)]

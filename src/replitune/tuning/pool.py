@@ -23,7 +23,7 @@ class Pool:
     features: NDArray[np.floating]
     """(F, H), C-contiguous: the values of one feature are together."""
     statistics: NDArray
-    """(H, K), int32 where the metric counts, float64 otherwise."""
+    """(H, K), int32 for metrics whose statistics are counts, float64 otherwise."""
     offsets: NDArray[np.int64]
     """(N+1,): the hypotheses of segment s are offsets[s] .. offsets[s+1]-1."""
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from replitune.tuning.pool import Pool
 
 GRADIENT, GAIN, EVALUATIONS = 1e-5, 1e-9, 100
-"""The classifier is fitted where no slope is larger, where the loss falls by a smaller share, or
-after so many evaluations."""
+"""The classifier is fitted when no element of the gradient is larger, when a step lowers the loss by no
+larger share, or after so many evaluations."""
 
 
 @dataclass(frozen=True)

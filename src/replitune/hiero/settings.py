@@ -26,13 +26,13 @@ class HieroSettings(TrainingSettings):
 
     features: Annotated[
         tuple[Group, ...],
-        about("Groups of features that the decoder is to use; rules are scored for all of them."),
+        about("Groups of features that the decoder uses; rules have the scores of all groups."),
     ] = GROUPS
     extraction: Annotated[
         Literal["tight", "loose"],
         about(
-            "Whether unaligned words may stand at the edges of phrases that rules are made from: "
-            "`tight`, as in Chiang (2007) and cdec, or `loose`, as in Moses, with far more rules."
+            "Whether phrases that rules are made from may begin or end with unaligned words: `tight` (no, "
+            "as in Chiang (2007) and cdec) or `loose` (yes, as in Moses, with far more rules)."
         ),
     ] = "loose"
     max_span: Annotated[
@@ -41,7 +41,7 @@ class HieroSettings(TrainingSettings):
     max_symbols: Annotated[int, about("Most words and gaps of a rule's source side.", ge=1, le=8)] = 5
     min_gap: Annotated[int, about("Fewest source words that a gap stands for.", ge=1, le=16)] = 2
     fractional_counts: Annotated[
-        bool, about("The rules of one phrase share a count of 1; otherwise each counts as 1.")
+        bool, about("Whether the rules of one phrase share a count of 1, or count 1 each.")
     ] = True
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class HieroSettings(TrainingSettings):
         require_distinct(self.features, GROUPS)
         if self.max_symbols * self.max_span > MASK_BITS:
             raise ReplituneError(
-                "max_symbols and max_span are too large together",
+                "max_symbols times max_span is too large",
                 found=f"{self.max_symbols} * {self.max_span} = {self.max_symbols * self.max_span}",
                 expected=f"at most {MASK_BITS}",
             )

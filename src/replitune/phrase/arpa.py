@@ -142,7 +142,7 @@ class _Text:
         with contextlib.suppress(OSError), open(path, "rb") as handle:
             if handle.read(7) == b"mmap lm":
                 raise ReplituneError(
-                    "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
+                    "a binary KenLM file", file=path, expected="an ARPA file", fix="give the ARPA file"
                 )
         self.path, self.blocks = path, read_blocks(path)
         self.lines: list[str] = []
@@ -273,7 +273,7 @@ class _Text:
                 for name in row:
                     if name not in ids:
                         raise self.wrong(
-                            "an n-gram has a word that is no unigram", offset, found=name
+                            "an n-gram has a word that is not a unigram", offset, found=name
                         ) from None
             columns = [[ids[name] for name in column] for column in names]
         return np.array(columns, np.int32).reshape(len(names), -1).T

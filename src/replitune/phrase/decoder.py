@@ -158,7 +158,9 @@ class LineDecoder(ABC):
         """The `size` best derivations of each line, or the best of each of `size` distinct
         translations. A blank line has one hypothesis, blank, with all features 0."""
         if size < 1:
-            raise ReplituneError("size of n-best lists", found=str(size), expected="1 or more")
+            raise ReplituneError(
+                "the size of n-best lists is too small", found=str(size), expected="1 or more"
+            )
         batch = self.prepare(lines)
         blank = np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, len(self._full))), np.zeros(1, int)
 

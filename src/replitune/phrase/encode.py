@@ -74,7 +74,7 @@ def encode(segments: Iterable[Sequence[str]], reserved: Sequence[str] = ()) -> E
                 "the text contains a reserved word",
                 line=line,
                 found=f"{word} in line {line}",
-                fix=f"write it in another way: {', '.join(reserved)} belong to the models",
+                fix=f"write it in another way: {', '.join(reserved)} are reserved",
             )
     return _numbered(list(found), np.frombuffer(words, np.int32), np.array(lengths), len(reserved))
 

@@ -96,7 +96,7 @@ def train_lm(
     """The model of `segments` (lists of words, read once), written into an existing folder; a blank
     segment counts as <s> </s>.
 
-    `prune`: for n = 1, 2, ..., n-grams that are in the text no more often than this are left out; the last
+    `prune`: for n = 1, 2, ..., n-grams that occur at most this often are left out; the last
     number also holds for all longer ones. The numbers do not decrease, and the first is 0.
     """
     encoded = encode(segments, RESERVED)

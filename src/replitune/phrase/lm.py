@@ -227,7 +227,7 @@ class LanguageModel:
             ids = model.ngrams[0][:, 0]
             if len(ids) != unigrams or len(np.unique(ids)) != unigrams:
                 raise ReplituneError(
-                    "the language model's unigrams are not its words, once each",
+                    "the language model does not list each of its words once as a unigram",
                     found=f"{len(ids)} unigrams, {unigrams} words",
                 )
             nodes["logprob"][ids] = model.logprobs[0] * ln10

@@ -230,14 +230,14 @@ def _refuse(segments: Iterable[list[str]], where: str, joiner: bool) -> None:
                     f"a reserved word in the {where}",
                     line=line,
                     found=f"{word} in line {line}",
-                    fix=f"write it in another way: {', '.join(taken)} are taken",
+                    fix=f"write it in another way: {', '.join(taken)} are reserved",
                 )
             if joiner and word.endswith(JOINER):
                 raise ReplituneError(
                     f"a word in the {where} ends in {JOINER}, which marks pieces of words",
                     line=line,
                     found=f"{word} in line {line}",
-                    fix="is this text in pieces already? Then leave the segmentation out",
+                    fix="if the text is already split into pieces, leave the segmentation out",
                 )
 
 
@@ -288,7 +288,7 @@ def _train_table(
     sizes = PhraseTable.write(folder, source.vocab, target.vocab, tables())
     say(
         f"{phrases.extracted} phrase pairs extracted, {distinct} distinct"
-        f"{'' if known is None else ' ones of use'}: {sizes['options']} translation options of "
+        f"{'' if known is None else ' and usable'}: {sizes['options']} translation options of "
         f"{sizes['source_phrases']} phrases"
     )
     return {"extracted": phrases.extracted, "distinct": distinct, **sizes}

@@ -141,7 +141,7 @@ def _check(forest: Forest, segment: int) -> None:
     if not edges:
         return
     if (np.diff(forest.head) < 0).any() or set(forest.head.tolist()) != set(range(forest.nodes)):
-        raise refuse("edges are not sorted by nodes, or lead to none of some node")
+        raise refuse("edges are not sorted by node, or no edge leads to some node")
     if (forest.one >= forest.head).any() or (forest.two >= forest.head).any():
         raise refuse("edges must lead from smaller to larger numbers")
     if not np.isfinite(forest.features).all():

@@ -39,7 +39,7 @@ RUNGS = ((0.2, 0.35), (0.25, 0.7), (0.55, 1.0))
 n starts go on."""
 
 
-Restarts = Annotated[int, about("Random starts beside the given one.", ge=0)]
+Restarts = Annotated[int, about("Random starts, besides the given one.", ge=0)]
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Mert(Tuner):
     directions: Annotated[
         int,
         about(
-            "Random directions in each round, beside the axes: each element uniform in (-1, 1), "
-            "the whole normalised, as in cdec.",
+            "Random directions in each round, besides the axes: elements uniform in (-1, 1), then "
+            "normalised, as in cdec.",
             ge=0,
         ),
     ] = 5
@@ -65,8 +65,8 @@ class Mert(Tuner):
     averaging: Annotated[
         tuple[Annotated[float, about(gt=0, lt=1)], ...],
         about(
-            "Widths of the averaging window on either side, as fractions of the intervals on a "
-            "line, one phase each, before the phase without. [] is Och's algorithm."
+            "Widths of the averaging window on either side, as fractions of the number of intervals on a "
+            "line: one phase for each, then a last phase without averaging. [] is Och's algorithm."
         ),
     ] = (0.1, 0.04, 0.015, 0.005)
     averaged_rounds: Annotated[
@@ -75,9 +75,9 @@ class Mert(Tuner):
     survivors: Annotated[
         float,
         about(
-            "Share of the starts, those with the best scores, that go on after each averaged "
-            "phase; in the first one they are given up step by step. The default is for a run of "
-            "decodings, each of which continues the search; on n-best files it is 0.7.",
+            "Share of the starts, those with the best scores, that go on after each averaged phase; in "
+            "the first phase, starts are dropped in steps. The default is for repeated decodings, where "
+            "each continues the search; on n-best files it is 0.7.",
             gt=0,
             le=1,
         ),
@@ -88,7 +88,7 @@ class Mert(Tuner):
     max_rounds: Annotated[int, about("Most rounds in the last phase.", ge=1)] = 100
     frozen: Annotated[
         tuple[str, ...],
-        about("Features whose weights stay at the start's; `NAME[2]` is one value of several."),
+        about("Features whose weights stay as at the start; `NAME[2]`: only the third value of a feature."),
     ] = ()
     fixed: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
     """(F,) true at the values of `frozen`, once the features are known."""

@@ -27,16 +27,22 @@ if TYPE_CHECKING:
 
 Decodings = Annotated[
     int,
-    about("Most decodings, where the loop allows more: a search graph holds far more than a list.", ge=1),
+    about(
+        "Most decodings, even if `iterations` is larger: a search graph holds far more than a list.", ge=1
+    ),
 ]
 Reach = Annotated[
-    float, about("How far from the weights (with L1 norm 1) a hypothesis must be the best on a line.", gt=0)
+    float,
+    about(
+        "Hypotheses count if they are the best on a line at most this far from the weights (L1 norm 1).",
+        gt=0,
+    ),
 ]
 Density = Annotated[
     float,
     about(
-        "Arcs per source word kept of a search graph, those on the best paths (Macherey et "
-        "al., section 5).",
+        "Arcs of a search graph kept per source word: those on the best paths (Macherey et al., "
+        "section 5).",
         gt=0,
     ),
 ]
@@ -44,21 +50,21 @@ Density = Annotated[
 
 @dataclass(frozen=True)
 class MertLattice(Mert):
-    """Minimum error rate training on search graphs; settings that are not its own are those of
-    the MERT inside it."""
+    """Minimum error rate training on search graphs; besides its own settings it has those of the MERT
+    inside it."""
 
     name = "mert-lattice"
     needs_lattices = True
 
     directions: Annotated[
-        int, about("Random lines through the weights, beside those along the axes.", ge=0)
+        int, about("Random lines through the weights, besides those along the axes.", ge=0)
     ] = 5
     decodings: Decodings = 3
     rounds: Annotated[
         int,
         about(
-            "Most times that the lattices are asked for hypotheses. Rounds after the first have a "
-            "quarter of the random starts: they continue a search.",
+            "Most rounds of collecting hypotheses from the lattices. Rounds after the first have a quarter "
+            "of the random starts: they continue a search.",
             ge=1,
         ),
     ] = 2

@@ -127,7 +127,7 @@ class Pool:
             raise ReplituneError("hypotheses do not fit the pool", found=str(shapes), expected=str(wanted))
         if m and not (segments.min() >= 0 and segments.max() < self.n_segments):
             raise ReplituneError(
-                "a hypothesis of no segment",
+                "a hypothesis with an unknown segment",
                 found=f"segments {segments.min()} to {segments.max()}",
                 expected=f"0 to {self.n_segments - 1}",
             )

@@ -40,23 +40,24 @@ class Pro(Tuner):
         int, about("Pairs kept per segment, those with the largest differences (Xi).", ge=1)
     ] = 50
     threshold: Annotated[
-        float, about("Pairs whose sentence scores (0 .. 1) differ by less are not used.", ge=0, lt=1)
+        float,
+        about("Pairs are used if their sentence scores (0 .. 1) differ by more than this.", ge=0, lt=1),
     ] = 0.05
     l2: Annotated[
-        float, about("Penalty: l2 / 2 times the squared weights, beside the summed log loss.", ge=0)
+        float, about("Penalty added to the summed log loss: l2 / 2 times the sum of squared weights.", ge=0)
     ] = 1.0
     interpolation: Annotated[
         Literal["line"] | Annotated[float, about(gt=0, le=1)],
         about(
-            "Share of the new weights (psi), the rest being the start's, both with L1 norm 1: a "
-            "number (1 for the classifier's alone, the paper has 0.1), or `line`, where an exact "
+            "Share of the classifier's weights in the new ones (psi); the rest is the start's, both with "
+            "L1 norm 1. A number (1: the classifier's alone; 0.1 in the paper), or `line`, where an exact "
             "line search between and beyond the two finds the best corpus score."
         ),
     ] = "line"
     smooth_brevity: Annotated[
         float,
         about(
-            "Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are short.",
+            "Added to the reference length (1 in Nakov et al., 4.1); without it, outputs are too short.",
             ge=0,
         ),
     ] = 0.5

@@ -19,21 +19,24 @@ from replitune.tuning.interface import Tuner
 class LoopSettings:
     """How long tuning goes on, and the sources of randomness besides the tuner's own."""
 
-    iterations: Annotated[int, about("Decode and optimise at most this often.", ge=1)] = 10
+    iterations: Annotated[int, about("Decode and optimise at most this many times.", ge=1)] = 10
     patience: Annotated[
         int,
         about(
-            "Stop after so many iterations without a better dev score, once there is a better one "
-            "than at the start.",
+            "Stop after this many iterations in a row without a better dev score, but not before one is "
+            "better than at the start.",
             ge=1,
         ),
     ] = 2
-    min_gain: Annotated[float, about("What counts as better, in the metric's units.", ge=0)] = 0.01
+    min_gain: Annotated[
+        float, about("A dev score is better if it gains more than this, in the metric's units.", ge=0)
+    ] = 0.01
     min_promise: Annotated[
         float | None,
         about(
-            "Stop when the weights that the tuner proposes promise less than this, in the metric's "
-            "units: their score on the pool, beside the best dev score. `null`: never."
+            "Stop when the score of the new weights on the pool is better than the best dev score by less "
+            "than this, in the metric's units; here, too, not before a dev score is better than at the "
+            "start. `null`: never."
         ),
     ] = 0.03
     init: Annotated[

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -32,13 +31,6 @@ CELL = np.dtype([("begin", "i4"), ("end", "i4"), ("ways", "i8")])
 WAY = np.dtype([("side", "i4"), ("one", "i4"), ("two", "i4")])
 """side: a source side, as a node of the trie or a number (see `Matched`); one, two: the cells in its
 gaps, or -1."""
-
-
-class Chart(NamedTuple):
-    """cells: (C,) CELL; ways: (W,) WAY."""
-
-    cells: NDArray[np.void]
-    ways: NDArray[np.void]
 
 
 @leaf

@@ -23,9 +23,8 @@ from replitune.arithmetic import log
 from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import Occurrences
+from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
 from replitune.phrase.symmetrise import Links
-
-MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
 
 def orientations(

@@ -26,7 +26,7 @@ class HieroSettings(TrainingSettings):
 
     features: Annotated[
         tuple[Group, ...],
-        about("Groups of features that the decoder uses; rules have the scores of all groups."),
+        about("Groups of features that the decoder may use; rules have scores for the others, too."),
     ] = GROUPS
     extraction: Annotated[
         Literal["tight", "loose"],

@@ -106,7 +106,7 @@ class PhraseSettings(TrainingSettings):
 
     features: Annotated[
         tuple[Group, ...],
-        about("Groups of features that the decoder uses; tables have the scores of all groups."),
+        about("Groups of features that the decoder may use; tables have scores for the others, too."),
     ] = GROUPS
     max_phrase_length: Annotated[int, about("Most words of a phrase.", ge=1, le=LONGEST_PHRASE)] = 7
     reordering_smoothing: Annotated[

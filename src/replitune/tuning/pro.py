@@ -41,7 +41,9 @@ class Pro(Tuner):
     ] = 50
     threshold: Annotated[
         float,
-        about("Pairs are used if their sentence scores (0 .. 1) differ by more than this.", ge=0, lt=1),
+        about(
+            "Pairs are used only if their sentence scores (0 .. 1) differ by more than this.", ge=0, lt=1
+        ),
     ] = 0.05
     l2: Annotated[
         float, about("Penalty added to the summed log loss: l2 / 2 times the sum of squared weights.", ge=0)

@@ -23,8 +23,8 @@ class LoopSettings:
     patience: Annotated[
         int,
         about(
-            "Stop after this many iterations in a row without a better dev score, but not before one is "
-            "better than at the start.",
+            "Once a dev score is better than at the start, stop after this many iterations in a row "
+            "without a better one.",
             ge=1,
         ),
     ] = 2
@@ -34,9 +34,8 @@ class LoopSettings:
     min_promise: Annotated[
         float | None,
         about(
-            "Stop when the score of the new weights on the pool is better than the best dev score by less "
-            "than this, in the metric's units; here, too, not before a dev score is better than at the "
-            "start. `null`: never."
+            "Once a dev score is better than at the start, stop when the new weights' score on the pool "
+            "is better than the best dev score by less than this, in the metric's units. `null`: never."
         ),
     ] = 0.03
     init: Annotated[

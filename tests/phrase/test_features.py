@@ -34,7 +34,7 @@ def test_columns_follow_the_model_s_order_not_the_order_of_groups():
 
 @pytest.mark.parametrize(
     ("groups", "message"),
-    [(("tm", "lmm"), "did you mean `lm`"), ((), "at least one"), (("tm", "tm"), "distinct")],
+    [(("tm", "lmm"), "did you mean `lm`"), ((), "one or more"), (("tm", "tm"), "distinct")],
 )
 def test_wrong_groups_are_refused(groups, message):
     with pytest.raises(ReplituneError, match=message):

@@ -142,7 +142,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     # systems
     (SMT, "systems.a.backend", "phrse", "did you mean `phrase`"),
     (SMT, "systems.a.features", ["tm", "lmm"], "did you mean `lm`"),
-    (SMT, "systems.a.features", [], "at least one"),
+    (SMT, "systems.a.features", [], "one or more"),
     (SMT, "systems.a.features", ["tm", "tm"], "distinct"),
     (SMT, "systems.a.subset", "half", "subset"),
     (SMT, "systems.a.serach", {}, "did you mean `search`"),

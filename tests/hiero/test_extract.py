@@ -296,5 +296,5 @@ def test_a_grammar_is_read_as_it_was_written(tmp_path):
 
 
 def test_links_of_a_rule_must_fit_a_mask():
-    with pytest.raises(ReplituneError, match="too large together"):
+    with pytest.raises(ReplituneError, match="times max_span is too large"):
         read(HieroSettings, {"max_span": 16, "max_symbols": 5})

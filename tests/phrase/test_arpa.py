@@ -117,7 +117,7 @@ def test_a_file_cut_off_anywhere_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("-0.125\t<s> a\n", "-0.125\t<s> c\n", 16, "no unigram"),
+        ("-0.125\t<s> a\n", "-0.125\t<s> c\n", 16, "is not a unigram"),
         ("-0.125\t<s> a\n", "-0.125\t<s>\n", 16, "wrong 2-gram line"),
         ("-0.125\t<s> a\n", "-0.1x25\t<s> a\n", 16, "wrong 2-gram line"),
         ("-0.125\t<s> a\n", "0.125\t<s> a\n", 16, "impossible log probability"),
@@ -143,7 +143,7 @@ def test_not_a_language_model(tmp_path: Path) -> None:
         arpa_model(write(tmp_path, "hello\n"))
     with pytest.raises(ReplituneError, match="no such file"):
         arpa_model(tmp_path / "nothing.arpa")
-    with pytest.raises(ReplituneError, match="a binary of KenLM"):
+    with pytest.raises(ReplituneError, match="a binary KenLM file"):
         arpa_model(write(tmp_path, "mmap lm http://kheafield.com/code format version 5\n\0"))
     with pytest.raises(ReplituneError, match="lists no n-grams"):
         arpa_model(write(tmp_path, "\\data\\\n\n\\end\\\n"))

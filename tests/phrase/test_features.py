@@ -34,7 +34,7 @@ def test_columns_follow_the_model_s_order_not_the_order_of_groups():
 
 @pytest.mark.parametrize(
     ("groups", "message"),
-    [(("tm", "lmm"), "did you mean `lm`"), ((), "at least one"), (("tm", "tm"), "distinct")],
+    [(("tm", "lmm"), "did you mean `lm`"), ((), "one or more"), (("tm", "tm"), "distinct")],
 )
 def test_wrong_groups_are_refused(groups, message):
     with pytest.raises(ReplituneError, match=message):
@@ -44,7 +44,7 @@ def test_wrong_groups_are_refused(groups, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"LM0": [0.5], "TranslationModel0": [1, 2, 3]}, "another number of weights"),
+        ({"LM0": [0.5], "TranslationModel0": [1, 2, 3]}, "wrong number of weights"),
         ({"LM0": [0.5]}, "TranslationModel0"),
         ({"LM": [0.5]}, "did you mean LM0"),
         ({"LM0": [float("nan")], "TranslationModel0": [1, 2, 3, 4]}, "not finite"),

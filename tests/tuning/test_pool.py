@@ -96,7 +96,7 @@ def test_two_million_hypotheses_fit_in_500_megabytes():
 @pytest.mark.parametrize(
     ("segments", "features", "statistics", "message"),
     [
-        ([0, 2], np.ones((2, 2)), np.ones((2, 1)), "of no segment"),
+        ([0, 2], np.ones((2, 2)), np.ones((2, 1)), "an unknown segment"),
         ([0], np.ones((1, 3)), np.ones((1, 1)), "do not fit"),
         ([0], np.array([[np.nan, 1.0]]), np.ones((1, 1)), "not finite"),
         ([0], np.array([[1e300, 1.0]]), np.ones((1, 1)), "not finite"),

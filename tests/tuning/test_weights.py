@@ -72,7 +72,7 @@ def test_files_that_are_no_weights(tmp_path, name, text, message):
     ("change", "message"),
     [
         ({"LM": [1.0]}, "did you mean LM0"),
-        ({"TM0": [1.0]}, "another number of weights"),
+        ({"TM0": [1.0]}, "wrong number of weights"),
         ({"TM0": [1.0, float("inf")]}, "not finite"),
         ({"LM0": None}, "no weight for feature LM0"),
     ],

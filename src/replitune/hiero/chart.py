@@ -1,16 +1,15 @@
 """Which rules apply where in a batch of sentences, whatever the weights.
 
-A cell is a span of a sentence that some rule derives, a way a source side that matches it, with the
-cells of its gaps. Source sides are found by dotted items over the trie (Chart: CKY+), from the last
-first word to the first and from short spans to long ones, so that the cells of gaps come before
-the cell that they are in.
+A cell is a span of a sentence that some rule derives; a way is a source side that matches the span,
+with the cells in its gaps. Source sides are found by dotted items over the trie (CKY+). First words
+are visited from the last to the first, and spans from short to long, so that the cell in a gap is
+found before the cell that contains it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -23,28 +22,22 @@ from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words
 
 ITEM = np.dtype([("node", "i4"), ("gap", "i4"), ("end", "i4"), ("one", "i4"), ("two", "i4")])
-"""A source side that begins at the current word: its node, the node with a gap behind it or -1, the
-word behind it, and the cells of its gaps or -1."""
+"""A source side that begins at the current word. node: its node; gap: the node with a gap added, or -1;
+end: the word after it; one, two: the cells in its gaps, or -1."""
 
 CELL = np.dtype([("begin", "i4"), ("end", "i4"), ("ways", "i8")])
-"""The span begin .. end - 1, and its first way; the next cell has the way behind its last."""
+"""The span begin .. end - 1. ways: its first way; its last one precedes the first of the next cell."""
 
 WAY = np.dtype([("side", "i4"), ("one", "i4"), ("two", "i4")])
-"""A source side, as a node of the trie or a number (see `Matched`), and cells or -1."""
-
-
-class Chart(NamedTuple):
-    """cells: (C,) CELL; ways: (W,) WAY."""
-
-    cells: NDArray[np.void]
-    ways: NDArray[np.void]
+"""side: a source side, as a node of the trie or a number (see `Matched`); one, two: the cells in its
+gaps, or -1."""
 
 
 @leaf
 def _extend_items(trie, items, count, word, symbol, number):
-    """Add the items that end behind `word`, from those that end before it; their number.
+    """Add the items that end with `word`, made from the earlier ones; returns the number of all items.
 
-    number: the cells that end there by their length, -1 where there is none; `items` has room."""
+    number: by length, the cell that ends with `word`, or -1; `items` must have room."""
     old = count
     for a in range(old):
         item = items[a]
@@ -69,22 +62,22 @@ def _extend_items(trie, items, count, word, symbol, number):
 
 @njit(cache=True, nogil=True)
 def _match(trie, option_start, tokens, copied, start, longest, cells, ways):
-    """The chart of every sentence: (first cell of each and behind the last, cells, ways).
+    """The chart of every sentence: (first, cells, ways); sentence i has the cells first[i] : first[i + 1].
 
-    tokens: word ids, -1 for unknown; copied: the side that copies a word, of those that have no
-    rule of their own. The cells' ways are sorted by when their items were found."""
+    tokens: word ids, -1 for unknown; copied: the side that copies the word, or -1 where the word has
+    a rule of its own. The ways of a cell are in the order in which their items were found."""
     first = np.zeros(len(start), np.int64)
     n_cells, n_ways = 0, 0
     items = np.empty(4096, ITEM)
     for sentence in range(len(start) - 1):
         base = first[sentence]
         n = start[sentence + 1] - start[sentence]
-        # by last word and length; the cells of one sentence are numbered from 0
+        # cells by end and length, numbered from 0 in each sentence
         number = np.full((n + 1, longest + 1), -1, np.int64)
         for i in range(n - 1, -1, -1):
             items[0].node, items[0].end = 0, i
             items[0].one, items[0].two = -1, -1
-            items[0].gap = -1  # a rule that begins with a gap waits for the first cell
+            items[0].gap = -1  # sides that begin with a gap are added with each cell found
             gap = child(trie, 0, GAP)
             count = 1
             for j in range(i + 1, min(n, i + longest) + 1):
@@ -124,11 +117,11 @@ def _match(trie, option_start, tokens, copied, start, longest, cells, ways):
 
 @dataclass(frozen=True)
 class Matched:
-    """N sentences with their charts, of which sentence i has the cells first[i] : first[i + 1],
-    numbered from 0 in the ways of its own.
+    """The charts of N sentences. Sentence i has the cells first[i] : first[i + 1], which its ways
+    number from 0.
 
-    Ways name source sides by number, the first U - len(copied) of which are `nodes` of the trie,
-    and the others the unknown words `copied`.
+    Ways refer to U source sides by number: the first U - len(copied) are `nodes` of the trie, and
+    the others copy the words `copied`.
 
     start: (N + 1,) sentence i has the words start[i]:start[i + 1] of the batch
     """
@@ -144,7 +137,7 @@ class Matched:
         return len(self.start) - 1
 
     def chart(self, i: int) -> tuple[NDArray[np.void], NDArray[np.void], int]:
-        """(cells, ways, words) of a sentence; there is one cell more, which ends the ways."""
+        """(cells, ways, words) of a sentence; one extra cell at the end marks the end of the ways."""
         cells = np.zeros(self.first[i + 1] - self.first[i] + 1, CELL)
         cells[:-1] = self.cells[self.first[i] : self.first[i + 1]]
         end = len(self.ways)
@@ -157,7 +150,7 @@ class Matched:
 
 
 def match(model: HieroModel, lines: Sequence[str], longest: int) -> Matched:
-    """The charts of some lines, with rules over at most `longest` words."""
+    """The charts of the lines, with rules over at most `longest` words."""
     grammar, trie = model.table, model.table.trie
     option_start = frozen(grammar.option_start)
     sentences = [split_words(line) for line in lines]

@@ -1,12 +1,12 @@
 """What the language model must know of a stretch of target words whose neighbours are not known.
 
-It is three numbers: the node of the words at the left whose probabilities depend on what comes
-before (an n-gram that longer ones end in, or the empty one), whether that is less than the whole
-stretch (`full`), and the automaton's state after it. Two stretches that agree in them get the same
-probability in every context (Chiang 2007, section 5.3.2; left words cut as by Heafield 2011). The
-first word behind the left words was scored after the state of their node alone, so in a context
-they cost, beside their own probabilities, the back-offs from the state in the context down to that
-one.
+Three numbers suffice: the node of the left words, whose probabilities depend on what comes before
+(an n-gram that some longer one ends in, or the empty one); whether more words follow them (`full`);
+and the automaton's state after the stretch. Stretches that agree in all three get the same
+probability in every context (Chiang 2007, section 5.3.2; left words cut as in Heafield 2011). The
+word after the left words was scored from the state of their node alone. A context therefore changes
+the probabilities of the left words, and adds the back-offs from the state that they reach in the
+context down to that state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replitune.leaf import leaf
 from replitune.phrase.lm import LanguageModel, find, step
 
 DEEPEST = 8
-"""More than the words of an n-gram: room for a path to a node."""
+"""More than the words of any n-gram: room for the path to a node."""
 
 
 @njit(cache=True)
@@ -44,7 +44,7 @@ def _mark_suffixes(automaton, order, extends):
 
 
 def suffixes(lm: LanguageModel) -> NDArray[np.uint8]:
-    """(len(lm.nodes),) 1 for the n-grams that longer ones of the model end in."""
+    """(len(lm.nodes),) 1 for each n-gram that a longer one of the model ends in."""
     extends = np.zeros(len(lm.nodes), np.uint8)
     _mark_suffixes(lm.automaton, lm.order, extends)
     return extends
@@ -80,7 +80,7 @@ def append_word(automaton, extends, left, full, state, word):
 @leaf
 def append_words(automaton, extends, symbols, j, end, left, full, state):
     """Append symbols[j:end] to a stretch up to the next gap: (log probability, left, full, state,
-    there)."""
+    position of the gap or `end`)."""
     total = 0.0
     while j < end and symbols[j] >= 0:
         logprob, left, full, state = append_word(
@@ -100,8 +100,8 @@ def append_row(automaton, extends, path, left, full, state, row):
 
 @leaf
 def append_part(automaton, extends, path, left, full, state, other_left, other_full, other_state):
-    """A stretch with another behind it: (what that adds to the sum of their log probabilities,
-    left, full, state). path: room for `DEEPEST` nodes."""
+    """Append one stretch to another: (what this adds to the sum of their log probabilities, left,
+    full, state). path: room for `DEEPEST` nodes."""
     nodes, root = automaton.nodes, automaton.root
     if not full and left == root:
         return 0.0, other_left, other_full, other_state

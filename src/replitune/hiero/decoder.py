@@ -1,6 +1,6 @@
 """Decoding lines of text by a hierarchical model.
 
-Each sentence is searched alone, by one thread, so the output does not depend on their number.
+Each sentence is searched alone, by one thread, so the output does not depend on the number of threads.
 All kernels release the GIL.
 """
 
@@ -43,7 +43,7 @@ class Decoder(LineDecoder):
         self._terms = Terms(model.lm.begin, model.lm.end, float(self._full[LM]))
 
     def match(self, lines: Sequence[str]) -> Matched:
-        """The lines with the rules that apply to them, under any weights."""
+        """The lines with the rules that apply to them, whatever the weights."""
         return match(self.model, lines, self.settings.max_span)
 
     def prepare(self, lines: Sequence[str] | Matched) -> Weighted:
@@ -77,7 +77,7 @@ class Decoder(LineDecoder):
         nodes, head, one, two, chosen, features = forest_of(
             *found, batch.tables, self._automaton, self._extends, most
         )
-        # The beginning has no symbols, and </s> is no word.
+        # The empty beginning has no symbols, and </s> is not a word.
         table = batch.rules.table
         begin = np.where(chosen < 0, 0, table["begin"][chosen])
         stop = np.where(chosen < 0, 0, table["end"][chosen] - (chosen == len(table) - 1))

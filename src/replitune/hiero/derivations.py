@@ -1,4 +1,4 @@
-"""The derivation of a translation for people to look at: which rule stands for which words."""
+"""The derivation of a translation, for people to read: which rule covers which words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Spelling:
         self._nodes = np.repeat(batch.nodes, batch.rules.counts[: len(batch.nodes)])
 
     def source_side(self, rule: int) -> tuple[str, list[bool]]:
-        """The text, and of each symbol whether it is a gap."""
+        """The text, and for each symbol whether it is a gap."""
         if rule >= len(self._nodes):
             return self._batch.copied[rule - len(self._nodes)], [False]
         node = int(self._nodes[rule])

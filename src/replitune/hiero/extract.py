@@ -1,9 +1,10 @@
 """Hierarchical rules consistent with word links (Chiang 2007, section 3.2; Moses' extract-rules).
 
-A rule is made from an initial phrase pair, one that is consistent with the links, by putting a gap
-in place of none, one or two smaller phrase pairs inside it. It keeps at least one link between its
-words; gaps stand for `min_gap` source words or more and do not touch each other on the source side,
-which has at most `max_symbols` words and gaps. The rules of one phrase share a count of 1.
+A rule is made from an initial phrase pair, one that is consistent with the links, by replacing none,
+one or two smaller phrase pairs inside it by gaps. At least one link between the remaining words is
+kept. A gap stands for at least `min_gap` source words, and two gaps are not adjacent on the source
+side, which has at most `max_symbols` words and gaps. The rules of one phrase pair share a count of 1
+with `fractional_counts`, and count 1 each without.
 """
 
 from __future__ import annotations
@@ -33,24 +34,24 @@ TARGET_WORD = 2
 
 RECORD = np.dtype([("source", "i4"), ("target", "i4"), ("links", "u8"), ("sharing", "i4")])
 """An extracted rule. source, target: its sides, as nodes; links: bit s * max_span + t is set when word s
-of the source words is linked to word t of the target words; sharing: rules that share its count of 1."""
+of the source words is linked to word t of the target words; sharing: how many rules share a count of 1."""
 
 BLOCK = 1 << 22
-"""Records that are written at a time."""
+"""Records written at a time."""
 
 DEEPEST = 32
 """More than the symbols of a target side."""
 
 PART = 1 << 23
-"""Records that are read at a time, unless one source side has more of them."""
+"""Records read at a time, unless a single source side has more."""
 
 GROUP = 1 << 25
-"""Target sides, about, whose table is in memory at a time."""
+"""About the number of target sides whose table is in memory at a time."""
 
 
 class Text(NamedTuple):
     """What is known of the text to be translated. runs: its stretches of words, as a trie; pairs: a run
-    and, as symbol, one behind it at a distance that a gap can have; known: 0 when any rule may be used."""
+    and, as symbol, a later run at a distance that a gap can span; known: 0 when any rule may be used."""
 
     runs: Trie
     pairs: Trie
@@ -66,13 +67,13 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True)
 class Extracted:
-    """The rules of a corpus whose source sides a text may have.
+    """The rules of a corpus that can match a text.
 
-    source, target: their sides; source_count, target_count: (S,), (T,) float64 their counts in all
-    rules; target_rank: (T,) int64, smaller for target sides that were extracted earlier
-    sizes: (S,) int32 the records of each source side; files: those of the source sides from 2 ** (k - 1)
-    up to 2 ** k
-    extracted: all rules of the corpus, with repetitions
+    source, target: their sides; source_count, target_count: (S,), (T,) float64 the counts of the sides
+    in all rules; target_rank: (T,) int64, smaller for target sides that were extracted earlier
+    sizes: (S,) int32 the number of records of each source side; files: file k has the records of the
+    source sides 2 ** (k - 1) .. 2 ** k - 1, file 0 those of side 0
+    extracted: the number of rules of the corpus, with repetitions
     """
 
     source: Nodes
@@ -86,7 +87,7 @@ class Extracted:
     folder: Path
 
     def parts(self) -> Iterator[tuple[int, int, NDArray[np.void]]]:
-        """All source sides, from one up to another one, with their records in the order of the corpus."""
+        """All source sides in parts: (begin, end, records), those of each rule in the corpus's order."""
         for low, file in zip(POWERS.tolist(), self.files, strict=True):
             sizes = self.sizes[low : 2 * low or 1].astype(np.int64)
             part = (np.cumsum(sizes) - sizes) // PART
@@ -105,12 +106,12 @@ POWERS = np.append(0, 1 << np.arange(31))
 
 
 def _scratch(stack: ExitStack, folder: Path) -> BinaryIO:
-    """A file without a name, which is gone however the process ends."""
+    """A file without a name, so that it is gone however the process ends."""
     return stack.enter_context(tempfile.TemporaryFile(dir=folder))
 
 
 def _records(file: BinaryIO, most: int) -> Iterator[NDArray[np.void]]:
-    """The records of a file, so many at a time (-1: all)."""
+    """The records of a file, `most` at a time (-1: all at once)."""
     file.seek(0)
     while True:
         data = file.read(most * RECORD.itemsize if most > 0 else -1)
@@ -121,7 +122,7 @@ def _records(file: BinaryIO, most: int) -> Iterator[NDArray[np.void]]:
 
 @leaf
 def _by_begin(phrases, count, n_source, first, order):
-    """Phrases by their first source word s: order[first[s] : first[s + 1]]."""
+    """Sort phrases by first source word: order[first[s] : first[s + 1]] are those that begin at s."""
     for s in range(n_source + 2):
         first[s] = 0
     for p in range(count):
@@ -136,9 +137,9 @@ def _by_begin(phrases, count, n_source, first, order):
 
 @leaf
 def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, near, rules):
-    """The pairs of gaps (-1: none) of the rules from phrase p, as far as there is room in `rules`;
-    their number. linked: links before each source word; holes: (phrases, 6) room for possible gaps;
-    near: room for the first of them at or behind each source word."""
+    """Write the pairs of gaps (-1: none) of the rules from phrase p to `rules`, as far as there is room;
+    returns the number of rules. linked: number of links before each source word; holes: (phrases, 6)
+    room for possible gaps; near: room for the first hole at or after each source word."""
     s1, s2, t1, t2 = phrases[p, 0], phrases[p, 1], phrases[p, 2], phrases[p, 3]
     words, links = s2 - s1 + 1, linked[s2 + 1] - linked[s1]
     used, inside, room = 0, 0, len(rules)
@@ -184,8 +185,8 @@ def _rules_of(p, phrases, first, order, linked, symbols, min_gap, holes, near, r
 
 @leaf
 def _extend_source(sides, phrase, a, b, source):
-    """The node of the source side of a phrase with the gaps a and b, each (4,), first source word -1
-    where there is none. source: words of the segment."""
+    """The node of the source side of a phrase with the gaps a and b, each a phrase (4,), or all -1 where
+    there is no gap. source: words of the segment."""
     node = np.int64(0)
     s = phrase[0]
     while s <= phrase[1]:
@@ -200,7 +201,7 @@ def _extend_source(sides, phrase, a, b, source):
 
 @leaf
 def _next_target(phrase, a, b, target, t):
-    """(Symbol of the target side at word t of the segment, the word behind it)."""
+    """(The symbol of the target side at word t of the segment, the word after what it stands for)."""
     if a[0] >= 0 and t == a[2]:
         return np.int64(0), a[3] + 1
     if b[0] >= 0 and t == b[2]:
@@ -210,7 +211,7 @@ def _next_target(phrase, a, b, target, t):
 
 @leaf
 def _is_of_group(phrase, a, b, target, group, groups):
-    """Whether a target side belongs to a group; those that begin with the same two symbols do."""
+    """Whether a target side is in a group; sides that begin with the same two symbols share a group."""
     one, t = _next_target(phrase, a, b, target, phrase[2])
     if t > phrase[3]:
         return group == 0
@@ -220,7 +221,7 @@ def _is_of_group(phrase, a, b, target, group, groups):
 
 @leaf
 def _extend_target(sides, phrase, a, b, target, place):
-    """The node of the target side. place: room for the number of each word among those of the rule."""
+    """The node of the target side. place: room for each word's position among the words of the rule."""
     node, words, t = np.int64(0), 0, phrase[2]
     while t <= phrase[3]:
         symbol, behind = _next_target(phrase, a, b, target, t)
@@ -233,8 +234,8 @@ def _extend_target(sides, phrase, a, b, target, place):
 
 @leaf
 def _find_target(trie, phrase, a, b, target, rank, number, whole):
-    """The node of the target side of a rule with this number, or -1; the sides that it begins with are
-    ranked when they are seen first. whole: no more than the first symbol is looked for when False."""
+    """The node of the target side of rule `number`, or -1; ranks each of its prefixes that has no rank
+    yet. whole: when False, only the first symbol is ranked."""
     node, t, depth = np.int64(0), phrase[2], 0
     while t <= phrase[3]:
         symbol, t = _next_target(phrase, a, b, target, t)
@@ -275,8 +276,8 @@ def _find_runs(trie, source, n_source, most, runs):
 
 @leaf
 def _may_match(text, runs, phrase, a, b):
-    """Whether the text has the words between the gaps of a rule, and those of two neighbours in order
-    and near enough to each other."""
+    """Whether the text has each stretch of words between the gaps of a rule, and has neighbouring
+    stretches in order and near enough to each other."""
     before, begin = np.int64(0), phrase[0]
     for gap in range(3):
         end = phrase[1] + 1
@@ -297,7 +298,7 @@ def _may_match(text, runs, phrase, a, b):
 
 @njit(cache=True)
 def _read_text(words, start, symbols, line, runs, pairs):
-    """Enter the runs of a text from a line on, as long as there is room; the first line that is left."""
+    """Enter the runs of a text from `line` on while there is room; returns the first line not entered."""
     for i in range(line, len(start) - 1):
         n = start[i + 1] - start[i]
         if runs.size[0] + n * symbols > len(runs.parent):
@@ -340,14 +341,14 @@ def text_of(known: Encoded | None, symbols: int) -> Text:
 WRITE, COUNT = 0, 1
 
 SEGMENT, PHRASE, NEEDED, EXTRACTED, USED = 0, 1, 2, 3, 4
-"""How far it is: the segment, the phrase, the rules of this phrase; rules before it; records."""
+"""Indices of `Work.at`: the segment, the phrase, the rules of this phrase, the rules before it, records."""
 
 
 class Work(NamedTuple):
-    """What `_visit` does. `task` WRITE records the rules that the text may have, where their target sides
-    are of a group (of how many), and counts them by source side: `sizes`, and of all groups in fractions
-    `totals`. COUNT adds up the counts of the group's target sides in all rules, and ranks them by when
-    they came."""
+    """What `_visit` does. `task` WRITE records the rules that can match the text and whose target sides
+    are in `group` (of `groups`). It counts the records of each source side in `sizes` and, for group 0,
+    adds up the source sides' counts over the rules of all groups in `totals`. COUNT adds up the counts
+    of the group's target sides over all rules in `totals`, and ranks them by first occurrence."""
 
     task: int
     at: NDArray[np.int64]
@@ -364,7 +365,7 @@ class Work(NamedTuple):
 
 @leaf
 def _has_room(work, more, symbols, longest):
-    """Whether there is room for what `more` rules can need."""
+    """Whether there is room for all that `more` rules can need."""
     return work.task == COUNT or (
         work.source.size[0] + more * symbols <= len(work.sizes)
         and work.target.size[0] + more * longest <= len(work.target.parent)
@@ -374,7 +375,7 @@ def _has_room(work, more, symbols, longest):
 
 @leaf
 def _take_rules(work, p, phrases, rules, none, sharing, segment, runs, place, longest):
-    """Record or count the rules of a phrase. none: a phrase for gaps that are not there."""
+    """Record or count the rules of a phrase. none: the phrase that stands for a missing gap."""
     count = 1.0 / sharing
     source, target, linked, linked_to = segment
     phrase = phrases[p]
@@ -407,7 +408,8 @@ def _take_rules(work, p, phrases, rules, none, sharing, segment, runs, place, lo
 
 @njit(cache=True)
 def _visit(corpus, limits, work):
-    """Go through the rules of the corpus, from the phrase where it stopped, as long as there is room."""
+    """Go through the rules of the corpus, from the phrase where the last call stopped, while there is
+    room."""
     (source_words, source_start), (target_words, target_start), links_of = corpus
     link_start, link_source, link_target = links_of
     at = work.at
@@ -468,8 +470,8 @@ def _visit(corpus, limits, work):
 def extract_rules(
     linked: Linked, settings: HieroSettings, known: Encoded | None, folder: Path
 ) -> Iterator[Extracted]:
-    """The rules of all segments that can match the known text (None: all rules). Their records wait in
-    `folder`."""
+    """The rules of all segments that can match the known text (None: all rules). Their records are kept in
+    nameless files in `folder`."""
     source, target, links = linked.source, linked.target, linked.links
     sides_of_text = ((source.words, source.start), (target.words, target.start), links)
     corpus = tuple(tuple(frozen(array) for array in arrays) for arrays in sides_of_text)
@@ -538,8 +540,8 @@ def extract_rules(
 
 @njit(cache=True)
 def _by_part(records, bounds, first, end, out):
-    """Copy the records, those of each part together; end: (parts,) where they end. bounds: the first
-    source side of each part; first: the number of the first node of the group of target sides."""
+    """Copy the records, grouped by part; end: (parts,) where each part ends. bounds: the first source
+    side of each part; first: the number of the first node of the group of target sides."""
     for r in range(len(records)):
         end[np.searchsorted(bounds, records[r]["source"], side="right") - 1] += 1
     total = 0
@@ -555,7 +557,7 @@ def _by_part(records, bounds, first, end, out):
 def _spill(
     records: NDArray[np.void], first: int, bounds: NDArray[np.int64], files: Sequence[BinaryIO]
 ) -> None:
-    """Write records behind those of their parts."""
+    """Append each record to the file of its part."""
     end, out = np.zeros(len(files), np.int64), np.empty_like(records)
     _by_part(frozen(records), bounds, first, end, out)
     for piece, file in zip(np.split(out, end[:-1]), files, strict=True):

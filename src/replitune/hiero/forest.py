@@ -1,8 +1,8 @@
 """Forests: all that a search kept, with the features of every edge.
 
-A node is a hypothesis after recombination, an edge a rule with hypotheses in its gaps. The features
-of a derivation's edges add up to its own, the language model's too: an edge has what its words, and
-the words of its nodes that they are the context of, gain.
+A node is a hypothesis after recombination; an edge is a rule with hypotheses in its gaps. The features
+of a derivation are the sums over its edges, the language model's too: an edge has the log probability
+of its own words, and the change in that of the words in its gaps, which now have a context.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _lm_gain(rows, rules, rule, one, two, automaton, extends, path):
 
 @leaf
 def _edge(rows, rule, one, two, weighted, automaton, extends, path, out):
-    """Features of a rule with hypotheses in its gaps into `out` (WIDTH,)."""
+    """Write the features of a rule with hypotheses in its gaps to `out` (WIDTH,)."""
     rules, scores, target, _ = weighted
     glue, stop = len(rules.table) - 2, len(rules.table) - 1
     if rule < 0:
@@ -55,8 +55,8 @@ def _edge(rows, rule, one, two, weighted, automaton, extends, path, out):
 
 @njit(cache=True)
 def _losses(rows, arcs):
-    """(loss (rows,), ways): of each row how far the best derivation through it is below the best of
-    all (-inf where there is none), and the number of ways into these rows."""
+    """(loss (rows,), ways): the score of the best derivation through each row minus the best of all
+    (-inf where there is none), and the number of ways into these rows."""
     loss = np.full(len(rows), -np.inf)
     loss[len(rows) - 1] = 0.0
     count = 0
@@ -82,8 +82,8 @@ def _losses(rows, arcs):
 def forest_of(rows, arcs, weighted, automaton, extends, most):
     """(nodes, head, one, two, rules of edges, features (E, WIDTH)) of a searched sentence.
 
-    weighted: (rules, scores, target, unknown); most: edges kept, those of the best derivations (and
-    others that lose as little as the last of them)."""
+    weighted: (rules, scores, target, unknown); most: edges kept, those of the best derivations (more
+    when others tie with the last of them)."""
     loss, count = _losses(rows, arcs)
     least = worst_kept(rows, arcs, 0, loss, count, most)
     node = np.full(len(rows), -1, np.int64)

@@ -16,10 +16,11 @@ from replitune.phrase.saved import SavedTable
 class Grammar(SavedTable):
     """R rules over a trie of S nodes, whose paths are source sides. All scores are natural logs.
 
-    source_parent, source_symbol: (S,) int32 of each node; symbols as in `replitune.hiero.trie`
+    source_parent, source_symbol: (S,) int32 the parent and the last symbol of each node; symbols as in
+        `replitune.hiero.trie`
     trie_keys, trie_children: the trie's table
     option_start: (S + 1,) int64, the source side of node s has the rules option_start[s] :
-        option_start[s + 1], the best p(e|f) first; none where it is only the beginning of others
+        option_start[s + 1], the best p(e|f) first; none where it is only a prefix of source sides
     target_start: (R + 1,) int64, the target side of rule r is
         target_symbols[target_start[r] : target_start[r + 1]]
     target_symbols: int32, word ids, and -1 or -2 for the first or second gap of the source side

@@ -1,8 +1,8 @@
 """The n best derivations of a searched sentence, lazily (Huang and Chiang 2005, algorithm 3).
 
-With `distinct`, a hypothesis gives of the derivations with the same words only the best: what
-stands around it is the same for all of them, so the others are in no better derivation of any
-other words either. Words are compared by a 64-bit hash.
+With `distinct`, a hypothesis yields only the best of its derivations with the same words. The others
+fit into the same contexts and score no higher, so every string keeps its best derivation. Words are
+compared by a 64-bit hash.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ DERIVATION = np.dtype(
         ("next", "i4"),
     ]
 )
-"""hash, power: of its words, the polynomial's value and its base to the number of words; one, two:
-the derivations in its gaps; next: the next best of the same hypothesis, -1 where not known."""
+"""hash, power: the polynomial hash of its words, and the polynomial's base to the power of their number;
+one, two: the derivations in its gaps; next: the next best of the same hypothesis, -1 if not yet known."""
 
 WAITING = np.dtype(
     [
@@ -44,15 +44,15 @@ WAITING = np.dtype(
         ("sibling", "i4"),
     ]
 )
-"""A derivation that was not asked for yet, in a pairing heap; one, two: derivations of row_one and
-row_two, -1 for the first, which may not be known yet; two is never the first again where one
-is not to move on."""
+"""A derivation that has not been asked for yet, in a pairing heap; one, two: derivations of row_one and
+row_two, -1 for the best one, which may not be known yet. `one` advances only while `two` is the best,
+so that each pair is made once."""
 
 
 class Lazy(NamedTuple):
-    """derivations: (D,); waiting: (W,); head, tail, heap, pending: (rows,) first and last known
-    derivation of each hypothesis, best waiting one, and the one whose successors wait to be made;
-    claimed: hashes of (row, words), 0 empty; counts: (MADE, PUSHED, CLAIMS)"""
+    """derivations: (D,); waiting: (W,); head, tail, heap, pending: (rows,) for each hypothesis its first
+    and last known derivation, its best waiting one, and the one whose successors are still to be made;
+    claimed: hashes of (row, words), 0 where empty; counts: (MADE, PUSHED, CLAIMS)"""
 
     derivations: NDArray[np.void]
     waiting: NDArray[np.void]
@@ -72,7 +72,7 @@ BASE = np.uint64(0x9E3779B97F4A7C15)
 
 @leaf
 def _meld(waiting, a, b):
-    """One heap of two; of equal ones the first that was made is on top."""
+    """Merge two heaps; of equal tops, the one that was made first stays on top."""
     if a < 0:
         return b
     if b < 0:
@@ -86,7 +86,7 @@ def _meld(waiting, a, b):
 
 @leaf
 def _without_top(waiting, top):
-    """The heap of all below its top."""
+    """The heap without its top."""
     paired = np.int64(-1)
     node = np.int64(waiting[top].child)
     while node >= 0:
@@ -139,7 +139,7 @@ def _hash(lazy, rules, target, rule, one, two):
 
 @leaf
 def _start(lazy, row, rows, arcs):
-    """Let all ways to a hypothesis wait, each with the best of its gaps."""
+    """Push all ways to a hypothesis, each with the best derivations in its gaps."""
     best = rows[row]
     lazy.heap[row] = -1
     lazy.pending[row] = -1
@@ -152,7 +152,7 @@ def _start(lazy, row, rows, arcs):
 
 @leaf
 def _next(lazy, row, rows, arcs, rules, target, distinct):
-    """The next derivation of a hypothesis behind those that are known, NO_MORE or NO_ROOM."""
+    """The next derivation of a hypothesis after the known ones, or NO_MORE or NO_ROOM."""
     derivations, waiting, counts = lazy.derivations, lazy.waiting, lazy.counts
     if lazy.heap[row] == UNSTARTED:
         ways = 1
@@ -252,8 +252,8 @@ def _new_lazy(rows, room):
 
 @leaf
 def _read(lazy, derivation, weighted, automaton, begin, stack, words, at, out):
-    """The words of a derivation into words[at:] as far as there is room, its feature values into
-    `out` (WIDTH,): (where the words end, number of copied words)."""
+    """Write the words of a derivation to words[at:] as far as there is room, and its feature values
+    to `out` (WIDTH,): (where the words end, number of copied words)."""
     rules, scores, target, unknown = weighted
     table = rules.table
     glue, stop = len(table) - 2, len(table) - 1

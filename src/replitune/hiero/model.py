@@ -1,4 +1,4 @@
-"""A trained system as the decoder reads it: grammar, language model and what joins them."""
+"""A trained system as the decoder reads it: grammar, language model and what is computed from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from replitune.phrase.saved import SavedModel
 class HieroModel(SavedModel[Grammar]):
     """One system's model.
 
-    isolated: (R,) float32 LM score of each rule's words, those between gaps without context
+    isolated: (R,) float32 LM score of each rule's words, each stretch between gaps without context
     extends: (LM nodes,) see `replitune.hiero.context.suffixes`
     """
 

@@ -1,4 +1,4 @@
-"""Rules of a batch of sentences: weighted, cut to the best of each source side.
+"""Rules of a batch of sentences: weighted, and only the best of each source side.
 
 Rules belong to source sides, not to sentences: a source side that matches in many places is
 weighted once.
@@ -36,11 +36,11 @@ RULE = np.dtype(
         ("unused", "i4"),
     ]
 )
-"""A rule with what the search wants of it in one place. estimate: score + the LM's of its words,
-those between gaps without context; score: translation model and penalties; begin .. end: its target
-symbols; middle: the first gap among them, or end; prefix, left, full, state: the LM's score of the
-words before it and what `replitune.hiero.context` says of them; first: the gap (0 or 1) that comes
-first on the target side."""
+"""All that the search needs of a rule. estimate: score + the LM score of its words, each stretch between
+gaps without context; score: translation model and penalties; begin .. end: its target symbols; middle:
+the first gap among them, or end; prefix, left, full, state: the LM score of the words before `middle`,
+and the three numbers of `replitune.hiero.context`; first: the gap (0 or 1) that comes first on the
+target side."""
 
 
 class Rules(NamedTuple):
@@ -59,10 +59,11 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighted(Matched):
-    """A batch with its rules, and their scores and words outside the search.
+    """A batch with its rules, and the scores and words of the rules, which the search does not need.
 
     scores: (O, 4) float32, as in the grammar, unweighted
-    target: of all symbols, ids in the target vocabulary, from its size on copied words; -1, -2
+    target: all target symbols: ids in the target vocabulary, ids from its size on for copied words,
+        -1 and -2 for gaps
     unknown: (O,) 1 for a copied word
     """
 
@@ -73,7 +74,7 @@ class Weighted(Matched):
 
     @property
     def tables(self) -> tuple[Rules, NDArray[np.float32], NDArray[np.int32], NDArray[np.int8]]:
-        """What derivations are read by."""
+        """What is needed to read derivations."""
         return self.rules, self.scores, self.target, self.unknown
 
 
@@ -125,7 +126,7 @@ def _read_prefix(automaton, extends, symbols, rule):
 
 @njit(cache=True)
 def _fill(automaton, extends, weights, scores, isolated, unknown, start, rules):
-    """All fields of RULE."""
+    """Set all fields of RULE."""
     table, symbols = rules.table, rules.symbols
     for o in range(len(table)):
         rule = table[o]
@@ -147,7 +148,7 @@ def _fill(automaton, extends, weights, scores, isolated, unknown, start, rules):
 
 
 def weigh(model: HieroModel, matched: Matched, weights: NDArray[np.float64], limit: int) -> Weighted:
-    """The best rules of each source side of a batch; `weights` has all values."""
+    """The best rules of each source side of a batch; `weights` is a full vector."""
     grammar, lm = model.table, model.lm
     option_start, target_start = frozen(grammar.option_start), frozen(grammar.target_start)
     nodes = matched.nodes

@@ -22,14 +22,14 @@ from replitune.phrase.linked import Linked
 from replitune.phrase.scores import counts_of_counts, discounted, limited
 
 BLOCK = 1 << 20
-"""Rules that are spelt at a time."""
+"""Rules spelt out at a time."""
 
 
 class Rules(NamedTuple):
     """R distinct rules.
 
     source, target: (R,) int32 sides, as nodes; times: (R,) float64 their counts; links: (R,) uint64 the
-    most frequent links of each rule, of those that are equally frequent the smallest number
+    most frequent mask of links of each rule, of equally frequent ones the smallest
     """
 
     source: NDArray[np.int32]
@@ -74,10 +74,10 @@ def _count(records, order, start, times, links):
 def make_grammar(
     linked: Linked, settings: HieroSettings, known: Encoded | None, folder: Path
 ) -> dict[str, int]:
-    """Extract and score the rules, of a known text those that can match it, and write the best of each
-    source side to `folder`: the grammar's counts.
+    """Extract and score the rules (with a known text, those that can match it) and write the best of each
+    source side to `folder`; returns the numbers of rules.
 
-    Best is the largest p(e|f), then lex(e|f), then the target side that was extracted first.
+    Rules are ranked by p(e|f), then by lex(e|f), then by which target side was extracted first.
     """
     table = lexical_table(linked.source, linked.target, linked.links)
     with ExitStack() as stack:
@@ -124,7 +124,8 @@ def make_grammar(
 def _counts_of_counts(
     linked: Linked, settings: HieroSettings, every: Extracted | None, folder: Path
 ) -> NDArray[np.int64] | None:
-    """Those of all rules (None: which are not extracted yet), where counts are discounted."""
+    """The counts of counts of all rules, or None without discounting; every: all rules, None to extract
+    them first."""
     if not settings.good_turing:
         return None
     if every is None:
@@ -136,7 +137,7 @@ def _counts_of_counts(
 def _scores(
     rules: Rules, of: Extracted, counts: NDArray[np.int64] | None, table: LexicalTable, span: int
 ) -> NDArray[np.float32]:
-    """(R, 4) float32. counts: of counts of all rules, where they are discounted."""
+    """(R, 4) float32. counts: the counts of counts of all rules, None without discounting."""
     source, target, count, links = rules
     scores = np.empty((len(count), 4), np.float32)
     if counts is not None:
@@ -180,7 +181,7 @@ def _sides(
 
 @njit(cache=True)
 def _spell(parent, symbol, nodes, first_word, start, symbols):
-    """Write the lengths into start[1:], or where there is room the symbols."""
+    """Write the symbols or, when `symbols` is empty, the lengths into start[1:]."""
     fill = len(symbols) > 0
     for i in range(len(nodes)):
         node = nodes[i]

@@ -1,10 +1,10 @@
 """The search: CKY with cube pruning, from short spans to long ones, then glue from left to right.
 
-A combination of a rule with hypotheses for its gaps promises its score with the rule's LM estimate
-in place of its words' LM score in context (Chiang 2007, section 5.3.3; lazy scoring, as in Moses).
-Promises do not depend on each other, so the `pops` most promising combinations of a cell are found
-by selection, not one by one with a heap; each is then scored exactly, and those with the same
-state of the language model on both sides become one hypothesis.
+The promise of a combination, a rule with hypotheses for its gaps, is its score with the rule's LM
+estimate in place of the LM score of the rule's words in context (Chiang 2007, section 5.3.3; lazy
+scoring, as in Moses). Promises do not depend on each other, so the `pops` most promising combinations
+of a cell are found by selection, not one by one with a heap. Each is then scored exactly, and those
+with the same language model state on both sides become one hypothesis.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ HYPOTHESIS = np.dtype(
         ("arcs", "i4"),
     ]
 )
-"""left: 2 * node + full, see `replitune.hiero.context`; rule: -1 of the empty beginning; one, two:
-the hypotheses in its gaps, or -1; arcs: the last other combination that became this one, or -1."""
+"""left: 2 * node + full, see `replitune.hiero.context`; rule: -1 for the empty beginning; one, two:
+the hypotheses in its gaps, or -1; arcs: the last of the other combinations recombined into it, or -1."""
 
 ARC = np.dtype([("score", "f8"), ("rule", "i4"), ("one", "i4"), ("two", "i4"), ("next", "i4")])
 """A combination; next: another one of the same hypothesis, or -1."""
@@ -48,8 +48,8 @@ CUBE = np.dtype(
         ("twos", "i4"),
     ]
 )
-"""Combinations of the rules begin .. stop - 1 with `ones` hypotheses from `one` on in the first gap
-and so with `two`; 0 where there is no gap. top: the highest promise."""
+"""Combinations of the rules begin .. stop - 1 with `ones` hypotheses from `one` on in the first gap and
+`twos` from `two` on in the second; 0 where there is no gap. top: the highest promise."""
 
 
 class Terms(NamedTuple):
@@ -63,9 +63,9 @@ class Terms(NamedTuple):
 class Space(NamedTuple):
     """Room for the search of one cell.
 
-    cubes: (>= ways,) CUBE; promises: (4 * pops,) promises; hypotheses: (pops,) HYPOTHESIS; slots:
-    (a power of two > 2 * pops,), the hypothesis with a hash, or -1; used: (pops,) slots; totals,
-    order: (pops,); path: room for the LM; counts: (HYPOTHESES, ARCS)"""
+    cubes: (>= ways,) CUBE; promises: (4 * pops + 16,) promises; hypotheses: (pops,) HYPOTHESIS; slots:
+    (a power of two >= 3 * pops,) the hypothesis with that hash, or -1; used: (pops,) the slots taken;
+    totals, order: (pops,); path: room for the LM; counts: (HYPOTHESES, ARCS)"""
 
     cubes: NDArray[np.void]
     promises: NDArray[np.float64]
@@ -83,8 +83,8 @@ HYPOTHESES, ARCS = 0, 1
 
 @leaf
 def _collect(promises, n, least, pops, promise):
-    """Put a promise behind the first `n`, which are cut down to the best `pops` when there is no room:
-    (number, the bound)."""
+    """Add a promise to the first `n`, which are cut to the best `pops` when there is no room: (their
+    number, the bound)."""
     if n == len(promises):
         least = kth_largest(promises, n, pops)
         n = pops
@@ -96,8 +96,8 @@ def _collect(promises, n, least, pops, promise):
 
 @leaf
 def _scan(cubes, count, rules, rows, pops, least, promises):
-    """Collect the promises of all combinations that are at least `least` or, when there are too
-    many of them, at least a higher bound that `pops` of them still reach: (number, the bound)."""
+    """Collect all promises that are at least `least` or, when those are too many, at least a higher
+    bound that `pops` of them still reach: (their number, the bound)."""
     n = 0
     for c in range(count):
         cube = cubes[c]
@@ -131,8 +131,8 @@ def _scan(cubes, count, rules, rows, pops, least, promises):
 
 @leaf
 def _least_promise(cubes, count, rules, rows, pops, spread, promises):
-    """(promise of the `pops`-th best combination, how many with just this promise are among them,
-    the best promise). spread: a guess of how far the first is below the last."""
+    """(promise of the `pops`-th best combination, how many of the best `pops` promise exactly this,
+    the best promise). spread: a guess of the difference of the two promises."""
     best = -np.inf
     for c in range(count):
         best = max(best, cubes[c].top)
@@ -152,7 +152,7 @@ def _least_promise(cubes, count, rules, rows, pops, spread, promises):
 
 @leaf
 def _enter(space, score, left, full, state, rule, one, two, arcs, keep):
-    """Put a combination among the cell's hypotheses."""
+    """Add a combination to the cell's hypotheses, or to the one with the same LM state."""
     hypotheses, slots, counts = space.hypotheses, space.slots, space.counts
     left = 2 * left + full
     mixed = (np.uint64(left) << np.uint64(32) ^ np.uint64(state)) * np.uint64(0x9E3779B97F4A7C15)
@@ -185,7 +185,7 @@ def _enter(space, score, left, full, state, rule, one, two, arcs, keep):
 @leaf
 def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs, keep):
     """Score the combinations that promise more than `least`, and the first `equal` of those that
-    promise just that."""
+    promise exactly `least`."""
     table, symbols = rules.table, rules.symbols
     cubes, path = space.cubes, space.path
     for c in range(count):
@@ -203,15 +203,15 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
                 score = rule.score + lm * rule.prefix
                 _enter(space, score, *before, r, -1, -1, arcs, keep)
                 continue
-            # In the order of the target side, so that what stands before the second gap is
-            # scored once for all hypotheses in it.
+            # Gaps in the order of the target side, so that what comes before the second gap is
+            # scored once for all hypotheses in that gap.
             swapped = rule.first == 1
             one, ones = np.int64(cube.one), np.int64(cube.ones)
             two, twos = np.int64(cube.two), np.int64(cube.twos)
             if swapped:
                 one, ones, two, twos = two, twos, one, ones
             for a in range(one, one + ones):
-                # Sums in the order of `_scan`, so that they are the same to the last bit.
+                # Summed in the order of `_scan`, so that promises agree to the last bit.
                 value = base + rows[two if swapped else a].score
                 if twos > 0:
                     value += rows[a if swapped else two].score
@@ -247,8 +247,8 @@ def _fill(count, least, equal, rules, rows, automaton, extends, lm, space, arcs,
 
 @leaf
 def _store(space, rows, base):
-    """Move the cell's hypotheses into rows[base:], best first, of equal ones the first that came;
-    their number."""
+    """Move the cell's hypotheses into rows[base:], best first, equal ones in the order they came;
+    returns their number."""
     count = space.counts[HYPOTHESES]
     for i in range(count):
         space.totals[i] = space.hypotheses[i].score
@@ -262,8 +262,8 @@ def _store(space, rows, base):
 
 @leaf
 def _search_cell(count, rules, rows, base, automaton, extends, terms, pops, spread, space, arcs, keep):
-    """The hypotheses of a cell with `count` cubes, into rows[base:]: (their number, how far the
-    worst combination that was tried promised less than the best)."""
+    """Write the hypotheses of a cell with `count` cubes to rows[base:]: (their number, how much less
+    the worst combination that was tried promised than the best)."""
     least, equal, best = _least_promise(space.cubes, count, rules.table, rows, pops, spread, space.promises)
     _fill(count, least, equal, rules, rows, automaton, extends, terms.lm, space, arcs, keep)
     return _store(space, rows, base), best - least
@@ -271,8 +271,8 @@ def _search_cell(count, rules, rows, base, automaton, extends, terms, pops, spre
 
 @leaf
 def _set_cube(cube, rules, begin, stop, rows, first, gaps):
-    """The cube of some rules and the cells in their gaps (-1: no gap), whose hypotheses are
-    rows[first[cell]:first[cell + 1]]."""
+    """Set the cube of some rules and the cells in their gaps (-1: no gap); the hypotheses of a cell
+    are rows[first[cell]:first[cell + 1]]."""
     one, two = gaps
     cube.begin, cube.stop = begin, stop
     top = rules[begin].estimate
@@ -308,10 +308,10 @@ def _new_space(ways, pops):
 def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, keep):
     """Search one sentence: (rows, first, arcs).
 
-    cells, ways, words: its chart; cells[-1] only ends the ways. longest: words of the longest cell.
-    The hypotheses of cell c are rows[first[c] : first[c + 1]]. Behind the cells come as many
-    positions of glue and one: the hypotheses of the beginning up to each word, then the last row is
-    the whole translation."""
+    cells, ways, words: its chart; cells[-1] only ends the ways. longest: most words of a cell.
+    The hypotheses of cell c are rows[first[c] : first[c + 1]]. After the cells come words + 1
+    positions of glue, with the hypotheses of the first 0, 1, ... words; the last row is the whole
+    translation."""
     n_cells = len(cells) - 1
     table = rules.table
     glue, stop = len(table) - 2, len(table) - 1
@@ -358,7 +358,7 @@ def search(cells, ways, words, rules, automaton, extends, terms, pops, longest, 
     rows = with_room(rows, first[last], pops)
     if keep:
         arcs = with_room(arcs, space.counts[ARCS], pops)
-    # All that are whole become one hypothesis, whatever state the model would be in.
+    # All complete hypotheses become one, whatever their LM state.
     for row in range(first[last - 1], first[last]):
         logprob, _ = step(automaton, np.int64(rows[row].state), np.int64(terms.end))
         score = rows[row].score + terms.lm * logprob

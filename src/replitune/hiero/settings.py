@@ -13,7 +13,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 """Groups of features."""
 
 MASK_BITS = 64
-"""Of the links between the words of a rule: source symbols times words of an initial phrase."""
+"""Most bits of a rule's mask of word links: its source symbols times the words of an initial phrase."""
 
 
 LONGEST_RULE = 20
@@ -21,18 +21,18 @@ LONGEST_RULE = 20
 
 
 class HieroSettings(TrainingSettings):
-    """Everything that decides a grammar, inputs apart. Limits are by default those of Moses, which
-    are Chiang's (2007) but for `extraction`."""
+    """Everything that decides a grammar, apart from the inputs. The default limits are those of Moses,
+    which differ from Chiang's (2007) only in `extraction`."""
 
     features: Annotated[
         tuple[Group, ...],
-        about("Groups of features that the decoder is to use; rules are scored for all of them."),
+        about("Groups of features that the decoder may use; rules have scores for the others, too."),
     ] = GROUPS
     extraction: Annotated[
         Literal["tight", "loose"],
         about(
-            "Whether unaligned words may stand at the edges of phrases that rules are made from: "
-            "`tight`, as in Chiang (2007) and cdec, or `loose`, as in Moses, with far more rules."
+            "Whether phrases that rules are made from may begin or end with unaligned words: `tight` (no, "
+            "as in Chiang (2007) and cdec) or `loose` (yes, as in Moses, with far more rules)."
         ),
     ] = "loose"
     max_span: Annotated[
@@ -41,7 +41,7 @@ class HieroSettings(TrainingSettings):
     max_symbols: Annotated[int, about("Most words and gaps of a rule's source side.", ge=1, le=8)] = 5
     min_gap: Annotated[int, about("Fewest source words that a gap stands for.", ge=1, le=16)] = 2
     fractional_counts: Annotated[
-        bool, about("The rules of one phrase share a count of 1; otherwise each counts as 1.")
+        bool, about("Whether the rules of one phrase share a count of 1, or count 1 each.")
     ] = True
 
     def __post_init__(self) -> None:
@@ -49,14 +49,14 @@ class HieroSettings(TrainingSettings):
         require_distinct(self.features, GROUPS)
         if self.max_symbols * self.max_span > MASK_BITS:
             raise ReplituneError(
-                "max_symbols and max_span are too large together",
+                "max_symbols times max_span is too large",
                 found=f"{self.max_symbols} * {self.max_span} = {self.max_symbols * self.max_span}",
                 expected=f"at most {MASK_BITS}",
             )
 
 
 class HieroSearchSettings(Settings):
-    """How to search."""
+    """How the decoder searches."""
 
     pop_limit: Annotated[
         int, about("Combinations of a rule and its parts tried per span (cube pruning).", ge=1)

@@ -1,6 +1,6 @@
 """Training of a hierarchical system: from a parallel text to a model folder.
 
-It is like that of a phrase-based system, with a grammar (`grammar.json`, arrays) for a table.
+It is like that of a phrase-based system, with a grammar (`grammar.json`, arrays) in place of a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from replitune.phrase.train import ModelKind
 
 
 def hiero_kind(settings: HieroSettings) -> ModelKind:
-    """That of hierarchical systems."""
+    """The kind of hierarchical systems."""
     layout = HieroLayout.from_groups(settings.features)
     return ModelKind("hiero", layout, HieroModel, partial(_train_grammar, settings))
 

@@ -1,7 +1,7 @@
 """Sequences of symbols as nodes of a trie, in one hash table.
 
 The key of a node is the pair (node of the sequence without its last symbol, last symbol): two
-32-bit numbers in one 64-bit word, so a key is the sequence itself and there is nothing to collide.
+32-bit numbers in one 64-bit word, so every sequence has a key of its own and keys cannot collide.
 Node 0 is the empty sequence.
 """
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from replitune.leaf import leaf
 
 GAP = 0
-"""The symbol of a gap on a source side; word w is w + 1."""
+"""The symbol of a gap on a source side; that of word w is w + 1."""
 
 
 class Trie(NamedTuple):
-    """keys: (slots,) uint64, the key + 1, 0 where the slot is empty; children: (slots,) int32, its
-    node."""
+    """keys: (slots,) uint64, the key + 1, 0 where the slot is empty; children: (slots,) int32, the node
+    of the key."""
 
     keys: NDArray[np.uint64]
     children: NDArray[np.int32]
@@ -38,7 +38,7 @@ class Growing(NamedTuple):
 
 @leaf
 def _slot(keys, node, symbol):
-    """(key of a node with one more symbol, its place in the table or that where it belongs)."""
+    """(key + 1 of a node with one more symbol, the slot where it is or belongs)."""
     key = ((np.uint64(node) << np.uint64(32)) | np.uint64(symbol)) + np.uint64(1)
     mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     i = np.int64(((mixed >> np.uint64(32)) * np.uint64(len(keys))) >> np.uint64(32))
@@ -87,7 +87,7 @@ def table_of(parent: NDArray[np.int32], symbol: NDArray[np.int32], room: int) ->
 
 
 def grown(growing: Growing | None, more: int) -> Growing:
-    """The trie with room for `more` nodes, in place of the one that is passed; None is an empty one."""
+    """The trie with room for `more` nodes; the one passed must not be used again. None: an empty trie."""
     size = 1 if growing is None else int(growing.size[0])
     if growing is not None and size + more <= len(growing.parent):
         return growing

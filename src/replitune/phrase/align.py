@@ -22,7 +22,7 @@ from replitune.phrase.settings import Aligner
 from replitune.running.supervisor import Program
 
 WORKER = [sys.executable, "-P", str(Path(__file__).with_name("align_worker.py"))]
-"""The program that aligns in one direction; -P: its folder is no place to import from."""
+"""The program that aligns in one direction; -P: it must not import from its own folder."""
 
 Progress = Callable[[str], None]
 
@@ -50,9 +50,9 @@ def align(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> DirectedAlignments:
-    """Align two sides of a corpus in both directions, two at a time if threads allow.
+    """Align two sides of a corpus in both directions, both at once if threads allow.
 
-    `iterations` counts each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
+    `iterations` holds for each stage (IBM 1 and HMM, or fast_align); eflomal has its own schedule
     and is the only one that uses `seed`. The result does not depend on `threads`.
     """
     say = progress or (lambda line: None)
@@ -83,7 +83,7 @@ def _by_hmm(
     with ThreadPoolExecutor(2 if threads >= 2 else 1) as pool:
         try:
             return list(pool.map(one, (0, 1)))
-        except BaseException:  # Ctrl-C, for example: not to be waited for
+        except BaseException:  # Ctrl-C, for example: stop the threads at their next step
             stop.set()
             raise
 

@@ -2,9 +2,9 @@
 
     python align_worker.py FOLDER KIND ITERATIONS SEED
 
-A process of its own, because OpenMP reads OMP_NUM_THREADS once, when it is loaded: with more
-than one thread sil-thot's counts are summed in changing order and alignments can differ. It
-also gives the aligner's memory back. FOLDER holds `{from,to}_{words,start}.npy`; `links.npy`
+It is a process of its own because OpenMP reads OMP_NUM_THREADS only when it is loaded: with more
+than one thread, sil-thot sums counts in a varying order and alignments can differ. Its end also
+frees the aligner's memory. FOLDER holds `{from,to}_{words,start}.npy`; `links.npy`
 is written there: for each word of the "to" side the position in its segment of the "from"
 word that it is linked to, or -1. Every word of "to" has at most one link.
 """
@@ -40,7 +40,7 @@ def stages(kind: str, iterations: int, seed: int) -> list[tuple[Any, int]]:
 
 
 def segments(folder: Path, side: str) -> list[list[str]]:
-    """Word ids written as text: the aligner needs identity only, and no word can confuse it."""
+    """Word ids as text: the aligner only has to tell words apart, and no odd word can confuse it."""
     words = np.load(folder / f"{side}_words.npy")
     start = np.load(folder / f"{side}_start.npy").tolist()
     names = [str(word) for word in words.tolist()]
@@ -48,7 +48,7 @@ def segments(folder: Path, side: str) -> list[list[str]]:
 
 
 def run(folder: Path, kind: str, iterations: int, seed: int) -> NDArray[np.int16]:
-    """Train and align; prints `step of` lines for whoever started this process."""
+    """Train and align; prints lines `STEP PLANNED` for the process that started this one."""
     from_side, to_side = segments(folder, "from"), segments(folder, "to")
     models = stages(kind, iterations, seed)
     final = models[-1][0]
@@ -79,7 +79,7 @@ def main() -> None:
     links = run(folder, sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     np.save(folder / "links.npy", links)
     sys.stdout.flush()
-    os._exit(0)  # freeing the aligner's millions of nodes takes longer than leaving them
+    os._exit(0)  # without freeing the aligner's millions of nodes, which takes long
 
 
 if __name__ == "__main__":

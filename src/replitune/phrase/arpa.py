@@ -18,16 +18,16 @@ from replitune.phrase.encode import BEGIN, END, UNKNOWN
 from replitune.running.files import atomic_open, read_blocks, read_lines, read_text, write_json, write_lines
 
 IMPOSSIBLE = -99.0
-"""log10 of "never", where a file says -inf."""
+"""log10 probability in place of a file's -inf."""
 
 UNKNOWN_LOGPROB = -100.0
 """log10 probability of <unk> in a file without it, as KenLM assumes."""
 
 MAX_BACKOFF = 99.0
-"""Back-offs above 0 exist in interpolated models; more than this is no log10 of anything."""
+"""Largest log10 back-off that is accepted; interpolated models have some above 0."""
 
 CHUNK = 1 << 16
-"""Lines parsed at a time: bounds the memory for their fields."""
+"""Lines parsed at a time, which bounds the memory for their fields."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class NgramModel:
 
 
 def save_words(folder: Path, words: list[str], order: int) -> None:
-    """Write what a model's folder has beside arrays."""
+    """Write what a model's folder has besides arrays."""
     write_lines(folder / "words.txt", words)
     write_json(folder / "lm.json", {"format": 1, "order": order}, indent=None)
 
 
 def write_arpa(model: NgramModel, path: str | Path) -> None:
-    """Write ARPA text; nine digits, so that reading it gives the same float32 again."""
+    """Write ARPA text with nine digits, so that reading it gives the same float32 again."""
     number = "{:.9g}".format
     with atomic_open(path) as handle:
         handle.write("\\data\\\n")
@@ -93,7 +93,7 @@ def read_arpa(path: str | Path, folder: Path) -> NgramModel:
     """Read an ARPA file, gz or plain, from any program, into an existing folder.
 
     Missing back-offs are 0; -inf is -99; <UNK> is <unk>, which is added with -100 when it is
-    missing; text before \\data\\ is comment. A positive log probability, an unknown word in an
+    missing; text before \\data\\ is ignored. A positive log probability, an unknown word in an
     n-gram, a wrong count or a file that is cut off is an error that names the line.
     """
     text = _Text(path)
@@ -132,24 +132,24 @@ def read_arpa(path: str | Path, folder: Path) -> NgramModel:
 
 
 class _Text:
-    """The lines of an ARPA file, and at which one its reader is.
+    """The lines of an ARPA file, and the reader's position.
 
-    lines: those that have been read and are still of use; before: how many there were before these
+    lines: those read and still needed; at: the current one of them; before: the number of lines before them
     """
 
     def __init__(self, path: str | Path) -> None:
-        """KenLM's binary format is refused by name."""
+        """Refuses KenLM's binary format with a message of its own."""
         with contextlib.suppress(OSError), open(path, "rb") as handle:
             if handle.read(7) == b"mmap lm":
                 raise ReplituneError(
-                    "a binary of KenLM", file=path, expected="an ARPA file", fix="give the ARPA file"
+                    "a binary KenLM file", file=path, expected="an ARPA file", fix="give the ARPA file"
                 )
         self.path, self.blocks = path, read_blocks(path)
         self.lines: list[str] = []
         self.before = self.at = 0
 
     def has(self, count: int) -> bool:
-        """Whether there are so many more lines; they are in `lines`."""
+        """Whether there are `count` more lines, which are then in `lines`."""
         while self.at + count > len(self.lines):
             more = next(self.blocks, None)
             if more is None:
@@ -159,7 +159,7 @@ class _Text:
         return True
 
     def wrong(self, message: str, offset: int = 0, **more: str) -> ReplituneError:
-        """What is wrong with a line from here on."""
+        """An error in the line `offset` lines after the current one."""
         return ReplituneError(message, file=self.path, line=self.before + self.at + offset + 1, **more)
 
     def next_line(self) -> str:
@@ -180,7 +180,7 @@ class _Text:
         )
 
     def header(self) -> list[int]:
-        """The numbers of n-grams by the header; go behind it."""
+        """The numbers of n-grams in the header; goes to the line after it."""
         while self.has(1) and self.lines[self.at].strip() != "\\data\\":
             self.at += 1
         if not self.has(1):
@@ -258,7 +258,7 @@ class _Text:
         return probs, [list(column) for column in zip(*rows, strict=True)] or [[]] * n, rests
 
     def add_words(self, names: list[str], ids: dict[str, int]) -> None:
-        """Give the next numbers to these unigrams, each of which is listed once."""
+        """Give the next ids to these unigrams; one that is listed twice is an error."""
         for offset, (number, word) in enumerate(enumerate(map(_canonical, names), len(ids))):
             if ids.setdefault(word, number) != number:
                 raise self.wrong("a unigram is listed twice", offset, found=word)
@@ -273,7 +273,7 @@ class _Text:
                 for name in row:
                     if name not in ids:
                         raise self.wrong(
-                            "an n-gram has a word that is no unigram", offset, found=name
+                            "an n-gram has a word that is not a unigram", offset, found=name
                         ) from None
             columns = [[ids[name] for name in column] for column in names]
         return np.array(columns, np.int32).reshape(len(names), -1).T

@@ -20,15 +20,15 @@ def starts(lengths: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
 
 
 def stretches(begin: NDArray[Any], lengths: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Stretches of an array one after the other: (n + 1,) where each of them begins among these, and
-    the places of their elements in the array."""
+    """Stretches of an array, put end to end: ((n + 1,) where each begins in the result, the positions
+    of their elements in the array)."""
     start = starts(lengths)
     return start, np.arange(start[-1]) + np.repeat(begin - start[:-1], lengths)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A plain read-only view, in memory or in a file: one array type, so that kernels are compiled
-    once."""
+    """A plain read-only view of an array in memory or in a file: one array type, so that kernels are
+    compiled once."""
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
@@ -50,7 +50,7 @@ class ArrayFile(AbstractContextManager["ArrayFile"]):
         self._write_header()
 
     def _write_header(self) -> None:
-        # numpy leaves room in it for any length
+        # numpy pads it, so that it can be rewritten with any length
         shape = (self._length, *self._columns)
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(self._file, header)

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from replitune.phrase.train import ModelKind
 
 BLOCK = 500
-"""Lines between two reports of progress; sentences are translated one by one, so it changes no
-translation."""
+"""Lines between two reports of progress; sentences are translated one by one, so this does not affect
+translations."""
 
 LINKED_MB = 21.5
-"""Memory by MB of training text, of a job that reads all of the linked text."""
+"""MB of memory per MB of training text, for a job that reads all of the linked text."""
 
 MODEL_DISK_MB = 15
-"""A model on the disk, but for its tables, by MB of training text."""
+"""MB on disk per MB of training text, for a model without its tables."""
 
 Growth = tuple[tuple[float, float], ...]
-"""MB that are there at once, and by MB of training text: the line that is the lowest counts."""
+"""Lines of (MB to start with, MB per MB of training text), of which the lowest counts."""
 
 
 def grown(text: float, growth: Growth) -> float:
@@ -52,15 +52,15 @@ def grown(text: float, growth: Growth) -> float:
 
 
 TRAINING, TRANSLATING = ("subset", "tables", "training"), ("features", "search")
-"""Names of settings."""
+"""The settings that training stages and translating stages depend on."""
 
 
 class Embedded(Backend):
-    """A system of our own: trained on the parallel text, tuned once per replica by our tuners. Its
+    """An embedded system: trained on the parallel text, tuned once per replica by replitune's tuners. Its
     settings are `features`, `subset`, `tables`, `training` and `search`."""
 
     translating: ClassVar[Sequence[str]] = ("decode",)
-    """Stages that translate test sets by a replica."""
+    """Stages that translate test sets with a replica."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -87,10 +87,10 @@ class Embedded(Backend):
 
     TABLE_MB: ClassVar[tuple[Growth, Growth]] = ((0, LINKED_MB),), ((0, 75), (1600, 3))
     MODEL_MB: ClassVar[tuple[Growth, Growth]] = ((0, 10),), ((0, 25),)
-    """Memory of a job that makes a table, and what is read of a model and its table; with tables of
-    known texts, and what full ones take beside."""
+    """Memory of a job that makes a table, and of what is read of a model and its table: with the table
+    of a known text, and what a full table adds."""
     DISK_MB: ClassVar[tuple[int, int]] = 1, 25
-    """On the disk while a table of a known text is made, and a full one, by MB of training text."""
+    """MB on disk per MB of training text: while the table of a known text is made, and for a full table."""
 
     def disk_mb(self, stage: str, train_mb: float) -> int:
         text, full = self._text_mb(train_mb)
@@ -98,11 +98,11 @@ class Embedded(Backend):
         return round(text * {"train": train, "table": self.DISK_MB[0]}.get(stage, 0))
 
     def _text_mb(self, train_mb: float) -> tuple[float, bool]:
-        """MB of the text that it is trained on, and whether its tables are full."""
+        """MB of the text that the system is trained on, and whether its tables are full."""
         return train_mb / (1 if self.settings.subset == "all" else 2), self.settings.tables == "full"
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
-        """Parts of the model that are read count, though all jobs on a machine share them."""
+        """Includes the parts of the model that are read, though all jobs on a machine share them."""
         text, full = self._text_mb(train_mb)
         if stage == "train":
             return round(230 + LINKED_MB * text + full * grown(text, self.TABLE_MB[1]))
@@ -117,15 +117,15 @@ class Embedded(Backend):
     @property
     @abstractmethod
     def kind(self) -> ModelKind:
-        """What its models are."""
+        """The kind of its models."""
 
     @property
     @abstractmethod
     def translator(self) -> type[TrainedSystem]:
-        """What translates by them."""
+        """The class that translates with such a model."""
 
     def train_on(self, source: list[str], target: list[str], out: Path, **inputs: Any) -> None:
-        """Write the folder `out`; `inputs` as of `replitune.phrase.train.train_system`."""
+        """Write the folder `out`; `inputs` as in `replitune.phrase.train.train_system`."""
         from replitune.phrase.train import train_system
 
         kind = self.kind
@@ -167,7 +167,7 @@ class Embedded(Backend):
                 )
 
     def lines(self, system: Any, dev: TestSet) -> Any:
-        """The source of the dev set, as the system takes it for many decodings."""
+        """The source of the dev set, in the form that the system takes for many decodings."""
         return source_of(dev)
 
     def train(self, job: TrainJob) -> None:

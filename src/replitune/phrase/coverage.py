@@ -71,7 +71,7 @@ def translated(mask, row, j):
 
 @leaf
 def cover(mask, row, offset, length, new, to):
-    """Row `to` of `new`: row `row` of `mask` after translating `length` words at `offset` from
+    """Set row `to` of `new` to row `row` of `mask` after translating `length` words at `offset` from
     the first gap. Returns how far the gap moves."""
     width = mask.shape[1]
     if offset > 0:
@@ -138,7 +138,7 @@ def new_coverages(capacity, width):
 
 @leaf
 def intern(coverages, gap, mask, row, future):
-    """The number of a coverage (its mask a row of `mask`); there must be room for one more."""
+    """The number of a coverage, whose mask is row `row` of `mask`; there must be room for one more."""
     table, gaps, masks = coverages.table, coverages.gap, coverages.mask
     i = _slot(table, gap, mask, row)
     while table[i] >= 0:

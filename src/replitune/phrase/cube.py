@@ -1,10 +1,10 @@
 """Cube pruning: of all extensions into a stack only the most promising are tried.
 
 After Chiang (2007) and Huang and Chiang (2007). A cell of a grid (see `replitune.phrase.grids`) is
-a hypothesis with one more option; its promise, its score with the option's LM estimate in place
-of its LM score in context, falls along both sides. Of all grids that lead into a stack the `pops`
-most promising cells are scored exactly and enter it. Their promises do not depend on each other,
-so the cells are found by selecting the least promise among them, not one by one with a heap.
+a hypothesis with one more option. Its promise, which is its score with the option's LM estimate in
+place of the LM score in context, falls along both sides. The `pops` most promising cells of all grids
+that lead into a stack are scored exactly and enter it. Promises do not depend on each other, so these
+cells are found by selecting the least promise among them, not one by one with a heap.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from replitune.phrase.stacks import ARC, HYPOTHESIS, match, new_stack, prune, re
 
 @inlined
 def _enter(stack, new, size, arcs, arc_count, keep):
-    """Put a hypothesis into the stack; (which one it is there, or -1; the number of arcs)."""
+    """Put a hypothesis into the stack: (its number there, or -1; the number of arcs)."""
     hypotheses, count = stack.hypotheses, stack.used
     i_old, slot = match(stack.slots, hypotheses, new)
     if i_old >= 0:
@@ -57,7 +57,7 @@ def _fill(k, picks, least, sentence, grids, rows, coverages, stack, size, room, 
     members, floor, top = grids.members, stack.floor, stack.top
     hypotheses = stack.hypotheses
     new = stack.scratch[0]
-    # Waiting for one place in memory is waiting for all that were asked for.
+    # Prefetch for all picks first, so that the waits for memory overlap.
     for i_pick in range(len(picks)):
         pick = picks[i_pick]
         pick.state = rows[members[pick.member].row].state
@@ -123,7 +123,7 @@ def _fill(k, picks, least, sentence, grids, rows, coverages, stack, size, room, 
             follower = np.int64(members[follower].follower)
         if total > top[0] and total > floor[0]:
             top[0] = total
-            # Of complete translations only the best is wanted.
+            # Of complete translations only the best is wanted, unless `keep`.
             floor[0] = max(floor[0], total if last and not keep else total - terms.beam)
     return arc_count
 

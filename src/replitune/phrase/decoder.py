@@ -1,6 +1,6 @@
 """Decoding lines of text: the best translation, n-best lists, forests.
 
-Each sentence is searched alone, by one thread, so the output does not depend on their number.
+Each sentence is searched alone, by one thread, so the output does not depend on the number of threads.
 All kernels release the GIL.
 """
 
@@ -63,8 +63,8 @@ class NBest:
         layout: GroupedLayout,
         vocabulary: list[str],
     ) -> NBest:
-        """The lists of all lines: of each (word_start, words, values of all known features, copied
-        words), as `replitune.phrase.kbest` gives them."""
+        """The lists of all lines. lists: for each line (word_start, words, values of all known features,
+        copied words), as `replitune.phrase.kbest` gives them."""
         sizes = [len(copied) for _, _, _, copied in lists]
         values = [np.zeros((0, len(weights))), *(values[:, layout.columns] for _, _, values, _ in lists)]
         features = np.concatenate(values)
@@ -125,12 +125,12 @@ class LineDecoder(ABC):
 
     @abstractmethod
     def prepare(self, lines: Any) -> Any:
-        """The lines with what they are translated by, under the weights. Line i has the words start[i] :
-        start[i + 1] of all; the vocabulary of translations goes on with those that are `copied`."""
+        """The lines with their options or rules under the weights. Line i has the words start[i] :
+        start[i + 1] of the batch; the words `copied` follow the table's in the vocabulary."""
 
     @abstractmethod
     def _search(self, batch: Any, i: int, keep: bool) -> tuple[Any, ...]:
-        """What the search of line i leaves; with `keep` recombined hypotheses, too."""
+        """The result of the search of line i; with `keep`, recombined hypotheses too."""
 
     @abstractmethod
     def _best(self, batch: Any, found: tuple[Any, ...]) -> NDArray[np.int32]:
@@ -138,11 +138,11 @@ class LineDecoder(ABC):
 
     @abstractmethod
     def _list(self, batch: Any, found: tuple[Any, ...], words: int, size: int, distinct: bool) -> Any:
-        """The n-best list of a line of so many words, as `NBest.from_lists` takes it."""
+        """The n-best list of a line of `words` words, as `NBest.from_lists` takes it."""
 
     @abstractmethod
     def _forest(self, batch: Any, found: tuple[Any, ...], most: int) -> Forest:
-        """The forest of a line, with `most` edges."""
+        """The forest of a line, with the best `most` edges."""
 
     def decode(self, lines: Any, threads: int = 1) -> list[str]:
         """The best translation of each line; that of a blank line is blank."""
@@ -158,7 +158,9 @@ class LineDecoder(ABC):
         """The `size` best derivations of each line, or the best of each of `size` distinct
         translations. A blank line has one hypothesis, blank, with all features 0."""
         if size < 1:
-            raise ReplituneError("size of n-best lists", found=str(size), expected="1 or more")
+            raise ReplituneError(
+                "the size of n-best lists is too small", found=str(size), expected="1 or more"
+            )
         batch = self.prepare(lines)
         blank = np.zeros(2, np.int64), _NO_WORDS, np.zeros((1, len(self._full))), np.zeros(1, int)
 
@@ -169,8 +171,8 @@ class LineDecoder(ABC):
         return NBest.from_lists(lists, self.weights, self.model.layout, self._vocabulary(batch))
 
     def forests(self, lines: Any, density: float, threads: int = 1) -> tuple[Forests, list[str]]:
-        """The forests of the lines, with `density` edges per source word, those of the best
-        derivations; the vocabulary of their words."""
+        """(The forests of the lines, with `density` edges per source word, those of the best
+        derivations; the vocabulary of their words)."""
         batch = self.prepare(lines)
         none = np.zeros((0, len(self.weights)))
         blank = Forest(_NO_WORDS, _NO_WORDS, _NO_WORDS, np.zeros(1, np.int64), _NO_WORDS, none, 0)
@@ -192,8 +194,8 @@ class LineDecoder(ABC):
         *,
         keep: bool = True,
     ) -> list[Result]:
-        """`work` on what the search of each line leaves, and its number of words; `blank` of blank
-        ones."""
+        """`work` for the search result and the number of words of each line; `blank` for blank
+        lines."""
 
         def of_line(i: int) -> Result:
             words = int(batch.start[i + 1] - batch.start[i])

@@ -31,7 +31,7 @@ class FirstDecoding:
     """The first decoding of a tuning run, under the start weights: the same for all replicas of a
     system, so the first one to do it saves it for the others.
 
-    A file of arrays that are good for certain start weights (F,) and for what `mark` stands for:
+    The file holds arrays that are valid for the start weights (F,) and for what `mark` identifies:
     model, dev set, settings. A damaged file, or one made for something else, is ignored and
     replaced."""
 
@@ -57,7 +57,7 @@ class FirstDecoding:
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         data = buffer.getvalue()
-        # Of two replicas at once, one may remove the other's temporary file: no harm.
+        # When two replicas save at once, one may remove the other's temporary file: no harm.
         with contextlib.suppress(FileNotFoundError), atomic_open(self.path, "wb") as handle:
             handle.write(self._digest(data) + data)
 
@@ -66,7 +66,7 @@ class FirstDecoding:
 
 
 class DevDecoder:
-    """Decodes the dev set under given weights; statistics of each distinct hypothesis are
+    """Decodes the dev set under given weights. The statistics of each distinct hypothesis are
     computed once in a run, because n-best lists of neighbouring iterations are much alike."""
 
     def __init__(
@@ -80,9 +80,9 @@ class DevDecoder:
         density: float | None = None,
         first: FirstDecoding | None = None,
     ) -> None:
-        """`size` distinct translations of each segment; with `density`, search graphs with so
-        many arcs per source word and of each only the best path, whatever `size` is. `source`: the
-        lines of the dev set, as `system` takes them. `first`: the decoding that replicas share."""
+        """`size` distinct translations of each segment; with `density`, search graphs with that many
+        arcs per source word and only the best path of each, whatever `size` is. `source`: the lines
+        of the dev set, as `system` takes them. `first`: the decoding that replicas share."""
         self.density = density
         self._first = first
         self.system, self.source = system, source
@@ -111,7 +111,7 @@ class DevDecoder:
         return Decoded(best.segments, best.features, statistics, graphs, self._statistics)
 
     def _known(self, kept: Arrays) -> Arrays:
-        """The arrays that another run kept, used as this run's own."""
+        """The arrays that another run saved, taken over by this one."""
         arrays = dict(kept)
         self._vocabulary = bytes(arrays.pop("vocabulary")).decode().split("\n")
         if self.density is None:

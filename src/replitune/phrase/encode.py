@@ -44,13 +44,13 @@ class Encoded:
         return np.diff(self.start)
 
     def only(self, kept: NDArray[np.bool_], reserved: int = 0) -> Encoded:
-        """Some segments, with a vocabulary of their own."""
+        """The segments `kept`, with a vocabulary of their own."""
         words = self.words[np.repeat(kept, self.lengths)]
         return _numbered(self.vocab, words, self.lengths[kept], reserved)
 
 
 def split_words(line: str) -> list[str]:
-    """The words of a segment: what stands between ASCII white space.
+    """The words of a segment, separated by ASCII white space.
 
     Other white space (no-break spaces, U+2028, ...) is part of a word, as in Moses and KenLM.
     """
@@ -74,14 +74,14 @@ def encode(segments: Iterable[Sequence[str]], reserved: Sequence[str] = ()) -> E
                 "the text contains a reserved word",
                 line=line,
                 found=f"{word} in line {line}",
-                fix=f"write it in another way: {', '.join(reserved)} belong to the models",
+                fix=f"write it in another way: {', '.join(reserved)} are reserved",
             )
     return _numbered(list(found), np.frombuffer(words, np.int32), np.array(lengths), len(reserved))
 
 
 def _numbered(names: list[str], numbers: NDArray[np.int32], lengths: NDArray, reserved: int) -> Encoded:
-    """Segments of words that have numbers already, in the order of the vocabulary, of which the first are
-    `reserved`."""
+    """Segments of words that are already numbered, renumbered in the vocabulary's order; the first
+    `reserved` words keep their numbers."""
     counts = np.bincount(numbers, minlength=len(names)).tolist()
     there = (word for word in range(reserved, len(names)) if counts[word])
     order = [*range(reserved), *sorted(there, key=lambda word: (-counts[word], names[word]))]
@@ -91,7 +91,7 @@ def _numbered(names: list[str], numbers: NDArray[np.int32], lengths: NDArray, re
 
 
 def encode_known(segments: Sequence[Sequence[str]], vocab: list[str]) -> Encoded:
-    """Segments in the ids of a vocabulary that is given; -1 for words that it does not have."""
+    """Segments in the ids of a given vocabulary, -1 for words that are not in it."""
     ids = {word: position for position, word in enumerate(vocab)}
     words = [ids.get(word, -1) for segment in segments for word in segment]
     return Encoded(vocab, np.array(words, np.int32), starts([len(segment) for segment in segments]))

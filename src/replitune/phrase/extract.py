@@ -58,8 +58,8 @@ def extract(source: Encoded, target: Encoded, links: Links, longest: int = 7) ->
 
 @leaf
 def phrases_of(n_source, n_target, sources, targets, longest, tight, ends, phrases):
-    """The phrase pairs of a segment as (first and last source word, first and last target word), as
-    far as there is room in `phrases`; their number.
+    """Write the phrase pairs of a segment as (first and last source word, first and last target word)
+    to `phrases`, as far as there is room; returns their number.
 
     sources, targets: the words of each link; tight: without unaligned words at the borders; ends:
     (4, longest segment), room for the first and last linked position of every word."""

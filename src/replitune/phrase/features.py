@@ -21,7 +21,7 @@ class Feature(NamedTuple):
     """In an experiment file."""
     arity: int
     start: float
-    """The weight, of each value, to start from."""
+    """The weight to start from, for each value."""
 
 
 FEATURES = (
@@ -42,7 +42,7 @@ LEXRO, DISTORTION, LM, WORD_PENALTY, PHRASE_PENALTY, TM = 0, 6, 7, 8, 9, 10
 UNKNOWN_WORD = -100.0
 """Added to the model score for each copied word, with a fixed weight of 1, as Moses does.
 
-It is no feature: it is not tuned and not part of a hypothesis' printed score.
+It is not a feature: it is not tuned and not part of a hypothesis' printed score.
 """
 
 
@@ -54,7 +54,7 @@ class GroupedLayout(Layout):
     groups: tuple[str, ...]
 
     known: ClassVar[tuple[Feature, ...]]
-    """What a model can have, in order."""
+    """All that a model can have, in order."""
     all_groups: ClassVar[tuple[str, ...]]
 
     @classmethod
@@ -75,7 +75,7 @@ class GroupedLayout(Layout):
         return np.flatnonzero(np.array(kept))
 
     def full(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(K,) weights -> those of all known features, zero for what is left out."""
+        """(K,) weights -> those of all known features, zero for the ones left out."""
         weights = np.asarray(weights, np.float64)
         if weights.shape != (self.dimension,) or not np.isfinite(weights).all():
             raise ReplituneError(

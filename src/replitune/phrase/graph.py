@@ -18,8 +18,8 @@ from replitune.phrase.stacks import kth_largest
 
 @njit(cache=True)
 def _losses(rows, arcs, final):
-    """(loss (final + 1,), ways): of each row how far the best path through it is below the best
-    of all (-inf where `final` cannot be reached), and the number of ways between these rows."""
+    """(loss (final + 1,), ways): the score of the best path through each row minus the best of all
+    (-inf where `final` cannot be reached), and the number of ways between these rows."""
     loss = np.full(final + 1, -np.inf)
     loss[final] = 0.0
     count = 0
@@ -40,8 +40,8 @@ def _losses(rows, arcs, final):
 
 @njit(cache=True)
 def worst_kept(rows, arcs, first, loss, count, most):
-    """Loss of the `most`-th best of the ways into rows[first:len(loss)], `count` in all; every way
-    that loses no more is on such a path."""
+    """Loss of the `most`-th best of the `count` ways into rows[first:len(loss)]; every way that loses
+    no more is on a path of such ways."""
     if count <= most:
         return -np.inf
     losses = np.empty(count)
@@ -56,7 +56,7 @@ def worst_kept(rows, arcs, first, loss, count, most):
             losses[count] = loss[row] + (arcs[arc].score - rows[row].score)
             count += 1
             arc = arcs[arc].next
-    # The best path stays whole.
+    # At most 0, so that the best path is kept whole.
     return min(kth_largest(losses, count, max(1, most)), 0.0)
 
 
@@ -64,8 +64,8 @@ def worst_kept(rows, arcs, first, loss, count, most):
 def add_phrase(
     out, last_start, last_end, last_option, state, option, start, end, options, tables, automaton
 ):
-    """Add to `out` (WIDTH,) the features of an option over start .. end behind the phrase and the LM
-    state before it; the state after it. tables: (scores, reordering, unknown) of the options."""
+    """Add to `out` (WIDTH,) the features of an option over start .. end, after the phrase and the LM
+    state before it; returns the state after it. tables: (scores, reordering, unknown) of the options."""
     scores, reordering, _ = tables
     turn = orientation(last_start, last_end, start, end)
     out[LEXRO + turn] += reordering[option, turn]
@@ -84,7 +84,7 @@ def add_phrase(
 
 @leaf
 def _edge(way, rows, last, options, tables, automaton, stop, out):
-    """Features of a way into a row, the last one or not."""
+    """Add the features of a way into a row to `out`. last: whether this row is the whole translation."""
     before = rows[way.back]
     state = add_phrase(
         out,
@@ -105,12 +105,12 @@ def _edge(way, rows, last, options, tables, automaton, stop, out):
 
 @njit(cache=True, nogil=True)
 def forest_of(rows, arcs, final, options, target_words, tables, automaton, stop, most):
-    """(nodes, head, one, symbol_start, symbols, features (E, WIDTH)) of a searched sentence, as of
-    `replitune.tuning.forest.Forest`; the first edge is the beginning, from no node and without symbols,
-    each other one has what was translated before and the words of an option.
+    """(nodes, head, one, symbol_start, symbols, features (E, WIDTH)) of a searched sentence, as in
+    `replitune.tuning.forest.Forest`. The first edge is the beginning, from no node and without symbols;
+    the symbols of each other edge are the node before it and the words of an option.
 
     tables: (scores, reordering, unknown) of the options; stop: the word </s>; most: edges kept, those
-    on the best paths (and others that lose as little as the last of them)."""
+    on the best paths (more when others tie with the last of them)."""
     loss, count = _losses(rows, arcs, final)
     least = worst_kept(rows, arcs, 1, loss, count, most)
     node = np.full(final + 1, -1, np.int32)

@@ -1,9 +1,9 @@
 """The grids of cube pruning, and which of their cells are the most promising.
 
-Hypotheses of one coverage that can be extended over the same source span with the same
-orientation, best first, and the options of the span, best first, span a grid. Of hypotheses with
-the same state of the language model only the best is a side of the grid: whatever it is extended
-with, the others become one with it. They follow it in a list, as other ways to the same end.
+The sides of a grid are the hypotheses of one coverage that can be extended over the same source span
+with the same orientation, and the options of the span, both best first. Of hypotheses with the same
+language model state only the best is on the side: whatever it is extended with, the others recombine
+with it. They follow it in a list, as other ways to the same hypothesis.
 """
 
 from __future__ import annotations
@@ -34,17 +34,16 @@ GRID = np.dtype(
         ("next", "i4"),
     ]
 )
-"""first, count: its hypotheses in the list of members; source: their coverage; coverage: the one
-they get, -1 until a cell is taken; begin, stop: its options; turn: the orientation; next: the next
-grid into the same stack, or -1."""
+"""first, count: its hypotheses in the list of members; source: their coverage; coverage: that after the
+span, -1 until a cell is taken; begin, stop: its options; turn: the orientation; next: the next grid
+into the same stack, or -1."""
 
 MEMBER = np.dtype([("promise", "f8"), ("row", "i4"), ("follower", "i4")])
 """row: a hypothesis; promise: its score with the jump and its forward reordering score; follower:
 the member that follows it, or -1."""
 
 PICK = np.dtype([("promise", "f8"), *((name, "i4") for name in ("grid", "member", "at", "state"))])
-"""A cell that is to be tried: at: its option, among those of its orientation; state: of the LM before
-it."""
+"""A cell to be tried. at: its option, among those of its orientation; state: the LM state before it."""
 
 BEFORE = np.dtype(
     [
@@ -53,17 +52,17 @@ BEFORE = np.dtype(
         *((name, "i4") for name in ("row", "kind", "start", "end", "option", "turn", "follower", "unused")),
     ]
 )
-"""A hypothesis of a coverage: kind: a number of its LM state; turn: orientation of the phrase that
+"""A hypothesis of a coverage. kind: the number of its LM state; turn: orientation of the phrase that
 would follow it, -1 if none can; promise, follower: see MEMBER, follower among these hypotheses."""
 
 
 class Grids(NamedTuple):
     """table: (G,) GRID; members: (M,) MEMBER; head: (n + 1,) the first grid into each stack, or
-    -1; ways: (n + 1,) no more ways than these into each stack come from followers; used: (2,) grids
+    -1; ways: (n + 1,) a bound on the ways into each stack that come from followers; used: (2,) grids
     and members so far
 
-    Room for one coverage: before: its hypotheses; states: of each kind; best: (3, size) the best of
-    each orientation and kind, -1 between uses; leads: (3, size) these, best first"""
+    Room for one coverage. before: its hypotheses; states: the state of each kind; best: (3, size) the
+    best of each orientation and kind, -1 between uses; leads: (3, size) the same, best first"""
 
     table: NDArray[np.void]
     members: NDArray[np.void]
@@ -93,7 +92,7 @@ def new_grids(n, size):
 
 @njit(cache=True)
 def grids_with_room(grids, tables, members):
-    """`grids`, or a copy with room for more grids and members of them."""
+    """`grids` with room for more grids (`tables`) and members."""
     table, listed = grids.table, grids.members
     if grids.used[0] + tables > len(table):
         table = np.concatenate((table, np.empty(len(table) + tables, GRID)))
@@ -114,7 +113,7 @@ def grids_with_room(grids, tables, members):
 
 @leaf
 def _cut(picks, count, pops, promises):
-    """Keep the `pops` most promising, of equal ones the first; the promise of the last."""
+    """Keep the `pops` most promising picks, of equal ones the first; returns the least promise kept."""
     for i in range(count):
         promises[i] = picks[i].promise
     least = kth_largest(promises, count, pops)
@@ -132,10 +131,11 @@ def _cut(picks, count, pops, promises):
 
 @leaf
 def _scan(grids, k, cells, pops, least, picks, promises):
-    """Put the most promising cells, above `least`, of the grids into stack k into `picks`; how many.
+    """Put into `picks` the cells of the grids into stack k that promise more than `least`; returns their
+    number.
 
-    Whenever there is no more room, only the best `pops` stay, and less promising cells are left out
-    from then on."""
+    Whenever `picks` is full, only the best `pops` are kept, and less promising cells are left out from
+    then on."""
     count = 0
     members = grids.members
     g = grids.head[k]
@@ -171,11 +171,11 @@ def _scan(grids, k, cells, pops, least, picks, promises):
 
 @leaf
 def most_promising(grids, k, cells, pops, spread, picks, promises):
-    """Put the `pops` most promising cells of the grids into stack k into `picks`, in the order of
-    grids, of equal ones the first; (how many they are, the least promise, -inf where there are fewer
-    than `pops`, that of the best).
+    """Put into `picks` the `pops` most promising cells of the grids into stack k, in the order of the
+    grids, of equal ones the first: (their number, the least promise or -inf when there are fewer than
+    `pops`, the best promise).
 
-    `spread` is a guess how far they are from each other; it changes the work, not the result.
+    `spread` is a guess of how far apart these two are; it affects the work, not the result.
     picks, promises: (> pops,)
     """
     best = -np.inf
@@ -199,7 +199,7 @@ def most_promising(grids, k, cells, pops, spread, picks, promises):
 
 @inlined
 def _collect(rows, row, next_row, base, before, states):
-    """Put a group's hypotheses into `before`, in order; how many."""
+    """Put a group's hypotheses into `before`, in order; returns their number."""
     count = kinds = 0
     while row >= 0:
         found, new = rows[row], before[count]
@@ -218,13 +218,13 @@ def _collect(rows, row, next_row, base, before, states):
 
 @inlined
 def _members(grids, count, start, end, forward, terms, keep, lists):
-    """Append those of the `count` hypotheses of a coverage that a phrase over start .. end can follow
-    to the members: of each orientation first the leading ones, best first, equal ones in order, then,
-    with `keep`, their followers.
+    """Append to the members those of the `count` hypotheses of a coverage that a phrase over start .. end
+    can follow: for each orientation first the leading ones, best first, equal ones in order, then, with
+    `keep`, their followers.
 
-    Fills `lists`, (3, 3): of each orientation where its members begin, how many lead, how many
-    follow. Returns whether some end behind the phrase, so that another one from `start` could be a
-    swap."""
+    Fills `lists` (3, 3): for each orientation where its members begin, how many lead and how many follow.
+    Returns whether the last phrase of some hypothesis lies after `start`, so that a longer or shorter
+    phrase from `start` could be a swap."""
     before, best, leads, members = grids.before, grids.best, grids.leads, grids.members
     ahead = False
     for i in range(count):
@@ -282,9 +282,9 @@ def _members(grids, count, start, end, forward, terms, keep, lists):
 
 @leaf
 def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future, ways, grids, lists):
-    """The grids that lead from stack k, rows[base:], to later ones; there must be room.
+    """Add the grids that lead from stack k, rows[base:], to later stacks; there must be room.
 
-    head, next_row: its groups, see `group_rows`; lists: (3, 3) room"""
+    head, next_row: the stack's groups, see `group_rows`; lists: (3, 3) room"""
     spans, options, terms = sentence.spans, sentence.options, sentence.terms
     option_first, option_count = options.first, options.counts
     for group in range(groups):
@@ -292,7 +292,7 @@ def add_grids(k, sentence, groups, head, next_row, rows, base, coverages, future
         c = np.int64(rows[row].coverage)
         size = _collect(rows, row, next_row, base, grids.before, grids.states)
         count = extensions_of(coverages, c, spans, terms.limit, future, ways)
-        listed = np.int64(-1)  # where phrases start whose members the lists hold
+        listed = np.int64(-1)  # the start of the phrases whose members `lists` holds
         for q in range(count):
             start, length = ways.start[q], ways.length[q]
             if start != listed:

@@ -1,9 +1,9 @@
 """Word alignment by IBM model 1 and a hidden Markov model (Vogel et al. 1996; Och and Ney 2003).
 
-The model is sil-thot's, operation by operation, and so are the links: a state for each source word and an
-empty word for each of them, jumps by position in one table for all lengths, both smoothed with uniform
-ones, lexical probabilities as differences of 32-bit logs. Here word pairs that occur together are numbered
-once for both directions, and sums run over neighbours in memory.
+The model and its links are sil-thot's, operation by operation: a state and an empty word for each source
+word, jumps between positions in one table for all lengths, jump and lexical probabilities smoothed with
+uniform ones, lexical probabilities as differences of 32-bit logs. Unlike there, word pairs that occur
+together are numbered once for both directions, and sums run over adjacent memory.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ EMPTY = 0.1
 LEXICAL, JUMPS = 0.1, 0.3
 """Weights of the uniform distributions that lexical and jump probabilities are smoothed with."""
 LEAST = 1e-7
-"""Of a lexical probability of model 1."""
+"""Smallest lexical probability of model 1."""
 LOW, HIGH = math.exp(-9), math.exp(-0.01)
 """Bounds of an expected count of the hidden Markov model."""
 SPECIAL = 3
-"""Words without text in sil-thot's vocabularies, which its uniform distributions count."""
+"""Special words in sil-thot's vocabularies, which its uniform distributions include."""
 
 
 class Cells(NamedTuple):
     """Word pairs of all sentence pairs.
 
-    start: (pairs + 1,) int64 where the cells of each begin: a row for each word of its source
+    start: (pairs + 1,) int64 where the cells of each pair begin, a row for each word of its source
     ids: int32 number of the word pair in each cell; the same words have the same number
-    words: for source and target: int32 word of each number
+    words: (source, target), int32 the word of each number
     """
 
     start: NDArray[np.int64]
@@ -46,9 +46,9 @@ class Cells(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """One of two: "from" generates "to".
+    """One of the two directions: "from" generates "to".
 
-    from_start, to_start: where segments begin; to_words: of all segments
+    from_start, to_start: where segments begin; to_words: the words of all segments
     across: whether the columns of cells are the words of "from"
     most, longest: words of the longest segment of "from", of "to"
     """
@@ -63,7 +63,7 @@ class Direction(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _number_pairs(order, segment, source, source_start, target, target_start, start, ids, targets, counts):
-    """Fill ids of cells; target word of each number, and how many numbers each source word has."""
+    """Fill `ids`, `targets`, the target word of each number, and `counts`, the numbers per source word."""
     mark = np.full(target.max() + 1, -1, np.int32)
     slot = np.zeros(len(mark), np.int32)
     distinct = np.empty(len(mark), np.int32)
@@ -98,8 +98,8 @@ def _number_pairs(order, segment, source, source_start, target, target_start, st
 
 @leaf
 def _shape(side, n):
-    """Of pair n: words of "from"; the first word of "to" and how many; steps between cells to the next word
-    of "from" and of "to"."""
+    """Of pair n: the number of words of "from"; the first word of "to" and their number; the steps between
+    cells to the next word of "from" and of "to"."""
     size, first = side.from_start[n + 1] - side.from_start[n], side.to_start[n]
     length = side.to_start[n + 1] - first
     if side.across:
@@ -152,9 +152,9 @@ def add_logs(a, b):
 
 @njit(cache=True, nogil=True)
 def _jump_table(counts, used, logs, known, table, offsets):
-    """Jump probabilities (or logs) for each length in use: rows of the previous place (0: none), then the
-    two of a jump to the empty word. `counts`: (places, places + 1), of the place and the one before it;
-    `known`: whether there are any."""
+    """Jump probabilities (or logs) for each length in use: a row for each previous place (0: none), then
+    those of a jump to the empty word at the beginning, and later. `counts`: (places, places + 1), by place
+    and previous place; `known`: whether there are any counts."""
     places = counts.shape[0]
     log = np.zeros((places + 1, places))
     for before in range(places + 1):
@@ -190,7 +190,7 @@ def _jump_table(counts, used, logs, known, table, offsets):
 
 @njit(cache=True, nogil=True)
 def _jumps(table, offsets, size):
-    """For "from" sides of that many words: (size + 1, size) probabilities by the place before (0: none);
+    """For "from" sides of `size` words: (size + 1, size) jump probabilities by previous place (0: none);
     those of a jump to the empty word at the beginning, and later."""
     at = offsets[size]
     end = at + size * (size + 1)
@@ -199,8 +199,8 @@ def _jumps(table, offsets, size):
 
 @leaf
 def _forward(size, length, jump, stay_first, stay, lex, none, alpha, sums):
-    """Fill alpha, each row of which sums to 1 after division by `sums`; behind the places are their empty
-    words."""
+    """Fill alpha, whose rows are divided by their sums, `sums`; the places come first in a row, then their
+    empty words."""
     for j in range(length):
         now, words = alpha[j], lex[j]
         if j == 0:
@@ -228,7 +228,7 @@ def _forward(size, length, jump, stay_first, stay, lex, none, alpha, sums):
 
 @leaf
 def _backward(size, length, back, stay, lex, none, sums, beta):
-    """Fill beta; what follows an empty word is what follows its place."""
+    """Fill beta, which is the same for a place and for its empty word."""
     for j in range(length - 1, -1, -1):
         now = beta[j]
         now[:size] = 0.0
@@ -254,8 +254,8 @@ def _expected(part, total):
 
 @njit(cache=True, nogil=True)
 def _count_hmm(side, cells, prob, empty, table, offsets, counts, empty_counts, jumps):
-    """Add the expected counts of the hidden Markov model. `jumps`: (most, most + 1), of the place and the
-    one before it."""
+    """Add the expected counts of the hidden Markov model. `jumps`: (most, most + 1), by place and previous
+    place."""
     most, longest = side.most, side.longest
     lex, none, sums = np.empty((longest, most)), np.empty(longest), np.empty(longest)
     alpha, beta = np.empty((longest, 2 * most)), np.empty((longest, most))
@@ -347,12 +347,12 @@ def _best_links(side, cells, prob, empty, table, offsets, links):
 
 
 def number_pairs(source: Encoded, target: Encoded) -> tuple[Cells, Encoded, Encoded]:
-    """The cells of a corpus, and both sides with words numbered as they come."""
+    """The cells of a corpus, and both sides with words numbered by first occurrence."""
     source, target = _as_they_come(source), _as_they_come(target)
     lengths = np.diff(source.start)
     start = starts(lengths * np.diff(target.start))
     ids = np.empty(start[-1], np.int32)
-    targets = np.empty(start[-1], np.int32)  # of which only the beginning is touched
+    targets = np.empty(start[-1], np.int32)  # only its beginning is used
     counts = np.zeros(len(source.vocab), np.int64)
     order = np.argsort(source.words, kind="stable")
     segment = np.repeat(np.arange(len(source)), lengths)
@@ -364,8 +364,7 @@ def number_pairs(source: Encoded, target: Encoded) -> tuple[Cells, Encoded, Enco
 
 
 def _as_they_come(side: Encoded) -> Encoded:
-    """The same text with another numbering: in the order of the words' first places, without those that
-    have none."""
+    """The same text with its words numbered by first occurrence, without words that do not occur."""
     there, first, inverse = np.unique(side.words, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), np.int32)
@@ -380,9 +379,9 @@ def hmm_links(
     iterations: int,
     step: Callable[[int, int], None],
 ) -> NDArray[np.int16]:
-    """For each word of the generated side (the target in direction 0) the place of its word of the other
-    side, or -1. `cells`, `sides`: of `number_pairs`; `iterations`: of each model; `step` hears how many of
-    how many steps are done."""
+    """For each word of the generated side (the target in direction 0) the place of the word of the other
+    side that it is linked to, or -1. `cells`, `sides`: from `number_pairs`; `iterations`: of each model;
+    `step` is told how many of how many steps are done."""
     one, other, owners = sides[direction], sides[1 - direction], cells.words[direction]
     sizes = np.diff(one.start)
     most, longest = int(sizes.max()), int(np.diff(other.start).max())

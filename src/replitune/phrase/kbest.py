@@ -34,7 +34,7 @@ def path_features(path, length, options, tables, automaton, terms, out):
 
 @leaf
 def _trace(state, path, phrases):
-    """Fill `phrases` (> any length,) with the ways of a path, the last first; how many."""
+    """Fill `phrases` (longer than any path) with the ways of a path, last first; returns their number."""
     length = 0
     while state.paths[path].way >= 0:
         phrases[length] = state.ways[state.paths[path].way]

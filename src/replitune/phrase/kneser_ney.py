@@ -6,8 +6,8 @@ al. 2013): every order has discounts D1, D2, D3+ from the counts of its own *adj
 <s>), and the unigrams are interpolated with the uniform distribution over the vocabulary with
 <unk> and </s> and without <s>.
 
-With pruning, as lmplz's: an n-gram that the text has too seldom is left out once everything has been
-counted; discounts and denominators are those of all n-grams.
+Pruning, too, is as in lmplz: an n-gram that is too rare in the text is left out after everything has
+been counted; discounts and denominators are those of all n-grams.
 
 When an order has no n-gram of adjusted count one, two or three, or its formula leaves (0, k],
 which happens with tiny or artificial text, its discounts are `FALLBACK`, and `train_lm` says so.
@@ -36,17 +36,17 @@ FALLBACK = (0.5, 1.0, 1.5)
 """Discounts for counts 1, 2 and 3 or more when they cannot be estimated (lmplz's fallback)."""
 
 BLOCK = 1 << 23
-"""N-grams of the text that are sorted at a time: bounds the memory, and changes no model."""
+"""N-grams of the text sorted at a time; this bounds the memory and does not affect models."""
 
 LONGEST_TEXT = 2**31 - 1
-"""Words: their places are 32-bit numbers."""
+"""Most words of a text, since their places are 32-bit numbers."""
 
 _BEGIN, _END = RESERVED.index("<s>"), RESERVED.index("</s>")
 
 
 class Pile:
-    """Arrays in a file without a name, of which nothing is left whatever happens; they come back in the
-    order in which they were put there."""
+    """Arrays in a file without a name, so that nothing is left of it whatever happens; they are read back
+    in the order in which they were put there."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.arrays = file, 0
@@ -65,9 +65,9 @@ class Pile:
 class CountedOrder:
     """All n-grams of one length, in the order of their word ids; for n = 1 the whole vocabulary.
 
-    contexts: (blocks + 1,) the first (n - 1)-gram of each block; none begins n-grams of two blocks
-    grams: blocks (4, M) int32: a place in the text; the numbers of the n-gram without its last and without
-        its first word in the next lower order; how often the text has it
+    contexts: (blocks + 1,) the first (n - 1)-gram of each block; n-grams that begin alike share a block
+    grams: blocks (4, M) int32: a place in the text; the numbers, in the next lower order, of the n-gram
+        without its last and without its first word; how often it is in the text
     counts: blocks (M,) int32, adjusted counts
     kept: n-grams that are not pruned
     discounts: D1, D2, D3+, or None when they cannot be estimated
@@ -80,7 +80,7 @@ class CountedOrder:
     discounts: tuple[float, float, float] | None = None
 
     def adjust(self, counts: NDArray[np.int32], sizes: list[int]) -> None:
-        """Put away the adjusted counts, in blocks of these sizes."""
+        """Store the adjusted counts, in blocks of these sizes, and estimate the discounts."""
         self.discounts = discounts(counts)
         for begin, end in pairwise(starts(sizes)):
             self.counts.put(counts[begin:end])
@@ -96,8 +96,8 @@ def train_lm(
     """The model of `segments` (lists of words, read once), written into an existing folder; a blank
     segment counts as <s> </s>.
 
-    `prune`: for n = 1, 2, ..., n-grams that the text has no more often than this are left out; the last
-    number is that of all longer ones, too. They do not fall, and the first is 0.
+    `prune`: for n = 1, 2, ..., n-grams that occur at most this often are left out; the last
+    number also holds for all longer ones. The numbers do not decrease, and the first is 0.
     """
     encoded = encode(segments, RESERVED)
     if not len(encoded):
@@ -116,7 +116,7 @@ def train_lm(
                 f"using {FALLBACK}"
             )
 
-        probs, kept = np.full(1, 1 / (size - 1)), np.ones(1, bool)  # uniform, <s> apart
+        probs, kept = np.full(1, 1 / (size - 1)), np.ones(1, bool)  # uniform, without <s>
         for n in range(1, order + 1):
             probs, kept = _write_order(folder, n, orders, thresholds[n - 1], text, probs, kept)
         with ArrayFile(folder / f"backoffs{order}.npy", np.float32) as last:
@@ -134,8 +134,8 @@ def _write_order(
     lower: NDArray[np.float64],
     lower_kept: NDArray[np.bool_],
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Write n-grams, their probabilities, and the back-off weights of their contexts; the probabilities
-    of all n-grams, and which of them are kept. `lower`, `lower_kept`: the same of the order below."""
+    """Write n-grams, their probabilities, and the back-off weights of their contexts; returns the
+    probabilities of all n-grams, and which are kept. `lower`, `lower_kept`: these of the order below."""
     counted = orders[n - 1]
     discount = np.array([0.0, *(counted.discounts or FALLBACK)])
     probs, kept_ones = [], []
@@ -187,9 +187,9 @@ def count_orders(
     """Distinct n-grams for n = 1, 2, ... with their adjusted counts. `text`: see `_padded`; `size`: of the
     vocabulary; `piles`: two for each order.
 
-    An n-gram is named by its rank, found by sorting (rank of its first n - 1 words, last word): one 64-bit
-    key per place of the text for every order. Places are taken in blocks, by the rank of the first n - 1
-    words.
+    An n-gram is identified by its rank, found by sorting (rank of its first n - 1 words, last word): one
+    64-bit key per place of the text for every order. Places are taken in blocks, by the rank of the first
+    n - 1 words.
     """
     words = np.arange(size, dtype=np.int32)
     nothing = np.zeros(size, np.int32)
@@ -209,7 +209,7 @@ def count_orders(
             places = np.flatnonzero((rank >= begin) & (rank < end))
             places = places[text[places + (n - 2)] != _END]
             keys = (rank[places].astype(np.int64) - begin) * size + text[places + (n - 1)]
-            order = np.argsort(keys)  # in any order of equal ones: any place of an n-gram will do
+            order = np.argsort(keys)  # equal keys in any order: any place of an n-gram will do
             places, keys = places[order], keys[order]
             new = np.flatnonzero(np.diff(keys, prepend=-1))
             first, count = places[new], np.diff(new, append=len(keys))
@@ -235,7 +235,7 @@ def count_orders(
 
 
 def _cuts(often: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Where to cut n-grams into blocks that together are in the text about `BLOCK` times."""
+    """Where to cut n-grams into blocks, each with about `BLOCK` occurrences in the text."""
     until = np.cumsum(often, dtype=np.int64)
     whole = np.arange(BLOCK, until[-1] if len(until) else 0, BLOCK)
     return np.unique([0, *np.searchsorted(until, whole), len(often)])

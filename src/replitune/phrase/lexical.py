@@ -2,8 +2,8 @@
 
 The word translation probabilities are relative frequencies over the links of the training
 text, where a word without a link counts as linked to NULL. The weight of a phrase pair,
-given the links inside it, multiplies over the words of one side the mean probability of the
-words they are linked to, or NULL's.
+given the links inside it, is a product over the words of one side: of each, the mean probability
+given the words it is linked to, or given NULL.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Queries of a back-off n-gram model of any order: an automaton in one hash table.
 
 A node is an n-gram. The key of n-gram w_1..w_n is the pair (node of w_1..w_{n-1}, w_n): two
-32-bit numbers in one 64-bit word, so a key is the n-gram itself and there is nothing to collide.
+32-bit numbers in one 64-bit word, so every n-gram has a key of its own and keys cannot collide.
 Unigrams sit at the front, addressed by word. A state is the node of the longest suffix of the
 history that can still matter: it is continued by some n-gram or has a back-off weight. Histories
 with the same state give every continuation the same probability, which is what recombination
-needs. A step looks for (state, word); where there is none it adds the state's back-off weight and
-follows `link` to the state of the next shorter history.
+needs. A step looks up (state, word); if it is not there, the step adds the state's back-off weight
+and follows `link` to the state of the next shorter history.
 
 To make the walk exact for pruned models too, missing prefixes and suffixes of n-grams are added
 with the probability that backing off gives them (Heafield 2011, section 3).
@@ -33,16 +33,16 @@ from replitune.running.files import read_lines, read_text, write_json, write_lin
 NODE = np.dtype(
     [("key", "u8"), ("words", "u8"), ("logprob", "f4"), ("backoff", "f4"), ("next", "i4"), ("link", "i4")]
 )
-"""key: 0 where the slot is empty; words: a filter of the words that continue this n-gram, so that
-most searches for what is not there end without a look into the table; logprob, backoff: natural
-logs; next: the state after this n-gram; link: the state with one word less, of a state."""
+"""key: 0 where the slot is empty; words: a bit filter of the words that continue this n-gram, so that
+most searches for what is not there end without reading the table; logprob, backoff: natural logs;
+next: the state after this n-gram; link: for a state, the state of the next shorter history."""
 
 
 class Automaton(NamedTuple):
     """What the kernels need. nodes: (V + 1 + slots,) NODE: unigrams, the empty history, n-grams.
 
-    tags: (slots,) 0 where the slot is empty, else a part of the key's hash: a small array that most
-    searches for what is not there end in."""
+    tags: (slots,) 0 where the slot is empty, else a part of the key's hash; most searches in vain that
+    pass the filter of words end in this small array."""
 
     nodes: NDArray[np.void]
     tags: NDArray[np.uint8]
@@ -66,7 +66,7 @@ def _bit(word):
 
 @leaf
 def find(automaton, state, word):
-    """Node of (state, word), or -1; `state` is not the root."""
+    """Node of (state, word), or -1; `state` must not be the root."""
     nodes = automaton.nodes
     if nodes[state].words & _bit(word) == np.uint64(0):
         return np.int64(-1)
@@ -87,7 +87,7 @@ def find(automaton, state, word):
 
 @inlined
 def expect(automaton, state, word):
-    """Have what `find` will read brought to the cache."""
+    """Prefetch what `find` will read."""
     i, _ = _slot(((np.uint64(state) << np.uint64(32)) | np.uint64(word)) + np.uint64(1), automaton.slots)
     prefetch(automaton.tags, i)
     prefetch(automaton.nodes, automaton.root + 1 + i)
@@ -135,7 +135,7 @@ def _ensure(automaton, length, words, begin, end):
 
 @njit(cache=True)
 def _insert(automaton, length, ngrams, logprobs, backoffs, room):
-    """Insert all n-grams of one order and their suffixes; room left, or -1 when it is full."""
+    """Insert all n-grams of one order and their suffixes; returns the room left, or -1 when full."""
     nodes = automaton.nodes
     n = ngrams.shape[1]
     for row in range(ngrams.shape[0]):
@@ -227,7 +227,7 @@ class LanguageModel:
             ids = model.ngrams[0][:, 0]
             if len(ids) != unigrams or len(np.unique(ids)) != unigrams:
                 raise ReplituneError(
-                    "the language model's unigrams are not its words, once each",
+                    "the language model does not list each of its words once as a unigram",
                     found=f"{len(ids)} unigrams, {unigrams} words",
                 )
             nodes["logprob"][ids] = model.logprobs[0] * ln10

@@ -1,4 +1,4 @@
-"""A trained system as the decoder reads it: phrase table, language model and what joins them."""
+"""A trained system as the decoder reads it: phrase table, language model and what is computed from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _index_phrases(source_start, source_words, index):
 
 @njit(cache=True)
 def score_isolated(automaton, start, symbols, lm_words, isolated):
-    """The LM score of each stretch of target words; behind a gap (a symbol below 0) without context."""
+    """Set the LM score of each target side; words after a gap (a symbol below 0) have no context."""
     for k in range(len(start) - 1):
         total = 0.0
         state = np.int64(automaton.root)

@@ -1,4 +1,4 @@
-"""Translation options of a batch of sentences: looked up, weighted, cut to the best of each span.
+"""Translation options of a batch of sentences: looked up, weighted, and only the best of each span.
 
 Options belong to source phrases, not to sentences: a phrase that occurs in many sentences is
 weighted once, and a sentence holds only the number of the phrase on each of its spans.
@@ -37,9 +37,9 @@ CELL = np.dtype(
         ("word", "i4"),
     ]
 )
-"""An option for one orientation, with all that the search wants of it in one place. score:
-translation model and penalties; backward: lexicalised reordering; promise: estimate + backward;
-ceiling: score + backward + the most that the LM can give in any context, a true bound; word: its first."""
+"""All that the search needs of an option for one orientation. score: translation model and penalties;
+backward: lexicalised reordering; promise: estimate + backward; ceiling: score + backward + the most that
+the LM can give in any context, a true bound; word: its first word."""
 
 
 class Options(NamedTuple):
@@ -48,14 +48,14 @@ class Options(NamedTuple):
     first, counts: (U,) options of phrase u are first[u] : first[u] + counts[u], best first
     estimate: (O,) translation model, penalties, and LM of the words without context
     cells: (3, O) CELL per orientation, the options of a phrase from the highest promise down
-    forward: (O, 3) lexicalised reordering of the next phrase, per its orientation
+    forward: (O, 3) lexicalised reordering of the next phrase, by its orientation
     identity: (O,) equal for options with the same forward reordering scores
-    spelling, power: (O,) the hash of a translation that goes on with the option is that of what
-        stands before times power plus spelling
+    spelling, power: (O,) a translation with hash h has the hash h * power + spelling after the
+        option is added
     word_start: (O + 1,); words: LM ids
-    inner_state, inner_rest: per word: LM state after it when nothing stands before the phrase,
-        and the LM score of the words behind it: where a state in context equals inner_state,
-        the rest is known
+    inner_state, inner_rest: per word: LM state after it when the phrase has no context, and the LM
+        score of the words after it; once a state in context equals inner_state, the rest of the
+        score is known
     """
 
     first: NDArray[np.int64]
@@ -140,7 +140,7 @@ def _sort_cells(cells, orientation, begin, end, scratch):
 
 @njit(cache=True)
 def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
-    """Scores, LM inside each phrase, reordering, bounds, and the order by promise."""
+    """Set scores, LM inside each phrase, reordering and bounds, and sort cells by promise."""
     weight = weights[LM]
     scratch = np.empty(1, CELL)
     for o in range(len(options.estimate)):
@@ -151,7 +151,7 @@ def _fill(automaton, high, rise, weights, scores, reordering, unknown, options):
             score += weights[TM + j] * scores[o, j]
         state = np.int64(automaton.root)
         whole = True  # the state is the whole phrase so far, so that a longer context can matter
-        most = rise  # of the end of the sentence, which an option may bring about
+        most = rise  # bounds the score of </s>, which may follow the option
         total = 0.0
         for j in range(begin, end):
             word = options.words[j]
@@ -232,10 +232,10 @@ class Batch:
     spans: (words, longest) the phrase on the span of l + 1 words from word i on, or -1
     options: see Options
     scores: (O, 4) float32 and reordering: (O, 6) float32, as in the phrase table, unweighted
-    target_words: of all options, ids in the target vocabulary, from its size on `copied`
+    target_words: of all options: ids in the target vocabulary, ids from its size on for `copied`
     unknown: (O,) 1 for a copied word
-    copied: unknown source words
-    memos: of each thread
+    copied: source words without options of their own
+    memos: one for each thread
     """
 
     start: NDArray[np.int64]
@@ -253,7 +253,7 @@ class Batch:
 
     @property
     def tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int8]]:
-        """What features of derivations are made of."""
+        """What the features of derivations are computed from."""
         return self.scores, self.reordering, self.unknown
 
 

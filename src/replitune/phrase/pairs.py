@@ -1,8 +1,8 @@
 """Distinct phrase pairs and their counts: all of a linked text, or those that a source text can use.
 
-The text is gone through in blocks of segments: once to count, then once for every part of the phrase
-pairs, those whose source phrase begins with one of certain words, as many as are sorted at a time. Parts
-come in the order of the table, and nothing depends on where a block or a part ends.
+The text is read in blocks of segments: once to count, then once for every part of the phrase pairs. A part
+has the pairs whose source phrase begins with one of a range of words, as many as are sorted at a time.
+Parts come in the order of the table, and the result does not depend on where a block or a part ends.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MOST = 1 << 24
 
 
 class Stretches(NamedTuple):
-    """Every stretch of up to so many words inside a segment has a number: shorter ones come first, then
-    the order is that of the words' ids.
+    """Numbers for all stretches of up to `longest` words inside a segment: shorter ones come first, those
+    of one length in the order of their words' ids.
 
-    rank: (longest, N) int32, of the stretch of n + 1 words that begins at each word among all distinct
-        ones of its length; -1 where it would leave the segment
-    base: (longest + 1,) int64, the number of the first stretch of each length, and of all
+    rank: (longest, N) int32, rank[n] is that of the stretch of n + 1 words that begins at each word, among
+        all distinct ones of its length; -1 where it would leave the segment
+    base: (longest + 1,) int64, the number of the first stretch of each length, then how many there are
     """
 
     rank: NDArray[np.int32]
@@ -55,14 +55,14 @@ class Stretches(NamedTuple):
         return cls(rank, base)
 
     def numbers(self, at: NDArray[np.int64], length: NDArray[np.int8]) -> NDArray[np.int64]:
-        """Those of stretches of these lengths that begin at these words."""
+        """The numbers of the stretches of these lengths that begin at these words."""
         return self.base[length - 1] + self.rank[length - 1, at]
 
 
 class Block(NamedTuple):
-    """The occurrences of phrase pairs in some segments. at: where both sides begin in the text; number:
-    theirs among all stretches; links: as in `Occurrences`; orientation: 3 times that towards the
-    previous phrase, and that towards the next one."""
+    """The occurrences of phrase pairs in some segments. at: where each side begins in the text; number:
+    its number among all stretches; links: as in `Occurrences`; orientation: 3 times that towards the
+    previous phrase, plus that towards the next one."""
 
     source_at: NDArray[np.int64]
     target_at: NDArray[np.int64]
@@ -79,7 +79,7 @@ class PhrasePairs:
     source_at, target_at: (S,), (P,) where an occurrence begins in the text
     source_length, target_length: (S,), (P,) words
     options: (S,) phrase pairs of each source phrase
-    target_number: (P,) of its stretch
+    target_number: (P,) the number of the target phrase among all stretches
     count, source_count, target_count: (P,), (S,), (P,) occurrences of the pair, and of each of its
         phrases in all pairs
     links: (P,) uint64 the most frequent links inside it, as in `Occurrences`; the smallest mask when
@@ -105,8 +105,8 @@ class LinkedPhrases:
     """The phrase pairs of a linked text. extracted: their number, with repetitions."""
 
     def __init__(self, linked: Linked, longest: int, known: Encoded | None = None) -> None:
-        """With up to `longest` words on either side; `known`: only those of which this text has the
-        source side. It has the source ids; -1 is an unknown word."""
+        """With up to `longest` words on either side; `known`: only pairs whose source side is in this
+        text, which is in source ids, with -1 for unknown words."""
         self._linked, self._longest = linked, longest
         self._target = Stretches.of(linked.target, longest)
         self._wanted: NDArray[np.bool_] | None = None
@@ -124,7 +124,7 @@ class LinkedPhrases:
             self._begins += np.bincount(first, minlength=len(self._begins))
 
     def parts(self) -> Iterator[PhrasePairs]:
-        """The distinct ones, by ranges of the id of the first source word."""
+        """The distinct phrase pairs, by ranges of the id of their first source word."""
         begin = size = 0
         for word, more in enumerate(self._begins.tolist()):
             if size and size + more > MOST:
@@ -141,7 +141,7 @@ class LinkedPhrases:
         return self._wanted[block.source_number]
 
     def _blocks(self, oriented: bool) -> Iterator[Block]:
-        """All occurrences; their orientation only where it is asked for."""
+        """All occurrences; with their orientation only if `oriented`."""
         linked = self._linked
         for begin in range(0, len(linked.source), BLOCK):
             segments = slice(begin, min(begin + BLOCK, len(linked.source)))
@@ -167,7 +167,7 @@ class LinkedPhrases:
             )
 
     def _part(self, begin: int, end: int, size: int) -> PhrasePairs:
-        """Of the `size` wanted occurrences whose first source word is in begin .. end - 1."""
+        """The phrase pairs of the `size` wanted occurrences with first source word in begin .. end - 1."""
         key, links = np.empty(size, np.int64), np.empty(size, np.uint64)
         at, orientation = np.empty((2, size), np.int32), np.empty(size, np.int8)
         targets = len(self._target_count)
@@ -229,7 +229,7 @@ def _segments(side: Encoded, segments: slice) -> Encoded:
 
 
 def _with_known(source: Encoded, known: Encoded, longest: int) -> tuple[Stretches, NDArray[np.bool_]]:
-    """The stretches of the source side, and which numbers are also those of stretches of `known`."""
+    """The stretches of the source side, and which of the numbers `known` has, too."""
     words = np.where(known.words < 0, len(source.vocab), known.words).astype(np.int32)
     both = Encoded(
         source.vocab,

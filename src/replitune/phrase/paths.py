@@ -2,9 +2,9 @@
 
 Every way into a hypothesis was kept, so the n best paths are found in order, lazily (Huang & Chiang
 2005, algorithm 3): the next path to a node is the next path to one of the nodes before it, and one
-phrase more. With `distinct`, a path to a node whose words are those of a better one is left out
-there, so spurious ambiguity costs once and not in every continuation; as a continuation adds the
-same words and the same score to both, no translation loses its best path.
+phrase more. With `distinct`, a path to a node that has the same words as a better one is dropped
+there, so spurious ambiguity costs once and not in every continuation. A continuation adds the same
+words and the same score to both, so no translation loses its best path.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WAY = np.dtype(
         ("unused", "i4"),
     ]
 )
-"""A way into a node and its next path: path: a path to the node `back`, or NONE for the best one,
-which was not asked for yet; score: of the path with the phrase; gain: what the phrase adds."""
+"""A way into a node and its next path. path: a path to the node `back`, or NONE for the best one when it
+has not been asked for yet; score: of the path with the phrase; gain: what the phrase adds."""
 
 PATH = np.dtype(
     [("score", "f8"), ("words", "u8"), ("way", "i4"), ("back", "i4"), ("next", "i4"), ("unused", "i4")]
@@ -46,10 +46,10 @@ class Enumeration(NamedTuple):
     """State of an enumeration.
 
     paths: (P,); ways: (rows + arcs,), those of a node from way_start (rows,) on; heap: (rows +
-    arcs,) places of ways, best path first, way_count (rows,) of each node, -1: not visited; first,
-    last: (rows,) paths to each node; moved: (rows,) whether the first way of the heap has to go on
-    to its next path; asked: (most,) nodes whose next path is being looked for; claimed: hashes of
-    (node, words), 0 empty; counts: (MADE, ASKED, USED, CLAIMS, TOLD)"""
+    arcs,) for each node a heap of way_count (rows,) ways, best path first, -1: not visited; first,
+    last: (rows,) known paths to each node; moved: (rows,) whether the first way of the heap must still
+    move on to its next path; asked: (most,) nodes whose next path is being looked for; claimed: hashes
+    of (node, words), 0 where empty; counts: (MADE, ASKED, USED, CLAIMS, TOLD)"""
 
     paths: NDArray[np.void]
     ways: NDArray[np.void]
@@ -118,7 +118,7 @@ def paths_with_room(state):
 
 @leaf
 def claim(claimed, key):
-    """Put a key into a set with room; whether it is new."""
+    """Add a key to a set with room; returns whether it is new."""
     mask = np.uint64(len(claimed) - 1)
     slot = (key >> np.uint64(32)) & mask
     while claimed[slot] != np.uint64(0):
@@ -154,7 +154,7 @@ def _sift(heap, begin, size, at, ways):
 
 @leaf
 def _set_way(way, found):
-    """Of a hypothesis, or of another one that was recombined with it."""
+    """Copy a way from a hypothesis, or from another one that was recombined with it."""
     way.score = found.score
     way.back = found.back
     way.option = found.option
@@ -199,7 +199,7 @@ def _visit(state, rows, arcs, node):
 
 @leaf
 def next_path(state, rows, arcs, final, spelling, power, distinct):
-    """The next path to row `final`, or NO_MORE, or NO_ROOM: then the state must grow first.
+    """The next path to row `final`, or NO_MORE, or NO_ROOM when the state must grow first.
 
     spelling, power: (O,) hashes of the options' words (see Options)"""
     paths, ways, heap, counts = state.paths, state.ways, state.heap, state.counts

@@ -2,15 +2,15 @@
 
 The orientation of a phrase pair towards the previous target phrase is *monotone* when some
 extracted phrase pair ends right before it on both sides, *swap* when one ends right before it
-on the target side and begins right behind it on the source side, and *discontinuous*
-otherwise; towards the next target phrase it is the mirror image. As in Moses' "phrase" model
-a link at the corner (of the word before the target phrase with the word before, or behind,
-the source phrase) also decides when only one of the two corners has it, and the borders of
-the segment count as linked with each other.
+on the target side and begins right after it on the source side, and *discontinuous*
+otherwise; towards the next target phrase it is the mirror image. As in Moses' "phrase" model,
+a link at a corner (between the word before the target phrase and the word before, or after, the
+source phrase) also decides when the other corner has none, and the borders of the segment count
+as linked with each other.
 
-Moses' extract-main looks, towards the next phrase, at the corners where phrase pairs *end* on
-the target side; this module uses those where they begin, as the definition asks and as Moses'
-own later PhraseOrientation does.
+For the next phrase, Moses' extract-main uses the corners where phrase pairs *end* on the target
+side. This module uses those where they begin, as the definition requires and as Moses' own later
+PhraseOrientation does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from replitune.arithmetic import log
 from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import Occurrences
+from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP
 from replitune.phrase.symmetrise import Links
-
-MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
 
 def orientations(
@@ -56,9 +55,9 @@ def _orientations(source_start, target_start, links, occurrences, backward, forw
     for i in range(len(source_start) - 1):
         rows = max(rows, target_start[i + 1] - target_start[i] + 2)
         columns = max(columns, source_start[i + 1] - source_start[i] + 2)
-    # all with a border of one: index 0 is before the first word, n + 1 behind the last
-    # at (t, s) whether words are linked; whether a phrase pair ends at target t and at source s ends /
-    # begins; whether one begins at target t and at source s begins / ends
+    # All have a border of one: index 0 is before the first word, n + 1 after the last. At (t, s): whether
+    # the words are linked; whether a phrase pair ends at target t and ends / begins at source s; whether
+    # one begins at target t and begins / ends at source s.
     marks = np.zeros((5, rows, columns), np.bool_)
     linked, end_end, end_begin, begin_begin, begin_end = marks[0], marks[1], marks[2], marks[3], marks[4]
     for i in range(len(source_start) - 1):

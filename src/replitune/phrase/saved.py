@@ -1,4 +1,4 @@
-"""What models of all embedded systems have in common: tables of arrays and the model around one,
+"""What models of all embedded systems have in common: a table of arrays and the model around it,
 written once and memory-mapped by every job."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SavedTable:
     what: ClassVar[str]
     """Its description for messages, with an article."""
     file: ClassVar[str]
-    """The file that shows that the others are complete."""
+    """The file that is written last, when the others are complete."""
     format: ClassVar[int] = 1
 
     source_vocab: list[str]
@@ -62,7 +62,7 @@ class SavedTable:
     def finish(
         cls, folder: Path, source_vocab: list[str], target_vocab: list[str], sizes: dict[str, int]
     ) -> None:
-        """Write what is no array, where those have been written."""
+        """Write all but the arrays, into a folder that has them."""
         write_lines(folder / "source_vocab.txt", source_vocab)
         write_lines(folder / "target_vocab.txt", target_vocab)
         write_json(folder / cls.file, {"format": cls.format, **sizes})
@@ -94,7 +94,7 @@ AnyTable = TypeVar("AnyTable", bound=SavedTable)
 class SavedModel(Generic[AnyTable]):
     """One system's model; a subclass adds the arrays that `build` computes.
 
-    table: what it translates by; lm: language model; layout: the features in use
+    table: phrase table or grammar; lm: language model; layout: the features in use
     lm_words: (target words,) int32 the LM's id of each target word
     """
 
@@ -114,7 +114,7 @@ class SavedModel(Generic[AnyTable]):
     @classmethod
     @abstractmethod
     def compute(cls, table: AnyTable, lm: LanguageModel, lm_words: NDArray[np.int32]) -> dict[str, NDArray]:
-        """The subclass's own arrays, by name, but for those of `compute_lm`."""
+        """The subclass's own arrays, by name, except those of `compute_lm`."""
 
     @classmethod
     def compute_lm(cls, lm: LanguageModel) -> dict[str, NDArray]:
@@ -160,14 +160,14 @@ class SavedModel(Generic[AnyTable]):
         rows: NDArray[np.int64],
         copied: list[str],
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-        """Target sides `rows` of the table, and copied words behind them: (where each begins, words and
-        gaps, the same with the LM's ids)."""
+        """Target sides `rows` of the table, then copied words: (where each begins, words and gaps, the
+        same with the LM's ids)."""
         lengths = start[rows + 1] - start[rows]
         own = symbols[stretches(start[rows], lengths)[1]]
         names = self.target_ids
-        # A copied word that the target vocabulary has takes its number, so that numbers are strings.
+        # A copied word in the target vocabulary has its id there, so that equal ids are equal strings.
         words = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
-        # A copied `<s>` is an unknown word.
+        # A copied `<s>` is an unknown word to the LM.
         lm_words = [self.lm_ids.get(word, self.unknown) for word in copied]
         of_lm = np.where(own < 0, own, np.asarray(self.lm_words)[own])
         return (
@@ -184,24 +184,24 @@ class SavedModel(Generic[AnyTable]):
 
     @classmethod
     def save_lm(cls, folder: str | Path) -> None:
-        """Compute what decoding wants of a model's language model and write it to `folder`/decoder."""
+        """Compute what decoding needs of a model's language model and write it to `folder`/decoder."""
         lm = LanguageModel.build(NgramModel.load(Path(folder) / "lm"))
         _save(Path(folder) / DECODER, cls.compute_lm(lm))
         lm.save(Path(folder) / DECODER)
 
     def save_queries(self, folder: str | Path) -> None:
-        """Write what `build` computed of the table to `folder`/decoder, so that `load` only maps it."""
+        """Write what `build` computed from the table to `folder`/decoder, so that `load` only maps it."""
         _save(Path(folder) / DECODER, {name: getattr(self, name) for name in self._of_table()})
 
     @classmethod
     def load(
         cls, folder: str | Path, features: tuple[str, ...] | None = None, table: str | Path | None = None
     ) -> Self:
-        """A trained model by memory-map: files are touched only where the text needs them.
+        """A trained model by memory-map: files are read only where the text needs them.
 
         `features`: groups to use, by default those of the model. `table`: the folder of a table for
-        the text that is to be translated; None for the full one of the model. What is not in their
-        `decoder/` is computed, which takes a few seconds.
+        the text that is to be translated; None for the full one of the model. Arrays that are not in
+        the `decoder/` of these folders are computed, which takes a few seconds.
         """
         folder = Path(folder)
         place = folder if table is None else Path(table)

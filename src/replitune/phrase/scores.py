@@ -23,7 +23,7 @@ GOOD_TURING_BELOW = 9
 
 def counts_of_counts(count: NDArray[np.integer | np.floating]) -> NDArray[np.int64]:
     """(GOOD_TURING_BELOW + 2,) how many counts are 0, 1, 2, ..., the last for all that are higher.
-    Fractional counts are the next whole number, as in Moses."""
+    Fractional counts are rounded up, as in Moses."""
     return np.bincount(
         np.minimum(_whole(count), GOOD_TURING_BELOW + 1), minlength=GOOD_TURING_BELOW + 2
     ).astype(np.int64)
@@ -38,7 +38,7 @@ def good_turing_factors(n: NDArray[np.int64]) -> NDArray[np.float64]:
     counts of counts.
 
     r* / r = (r + 1) / r * n_{r+1} / n_r with 0.1 added to both counts of counts, at most 1 and
-    not falling with r. The factor of count 0 is never used.
+    not decreasing with r. The factor of count 0 is never used.
     """
     factors = np.full(GOOD_TURING_BELOW, 0.01)
     for r in range(1, GOOD_TURING_BELOW):
@@ -56,7 +56,8 @@ def discounted(count: NDArray[np.integer | np.floating], n: NDArray[np.int64]) -
 def limited(
     order: NDArray[np.int64], sizes: NDArray[np.int64], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of groups of `sizes` in this order, of each the first `most` (0: all); their sizes."""
+    """The first `most` (0: all) of each group in `order`, and the new sizes. sizes: of the groups, which
+    come one after the other in `order`."""
     if not most:
         return order, sizes
     begin = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -71,10 +72,10 @@ def phrase_table(
     smoothing: float = 0.5,
     max_options: int = 100,
 ) -> PhraseTable:
-    """Score phrase pairs and keep the best `max_options` (0: all) of each source phrase; `counts`: of
-    counts, for Good-Turing discounting.
+    """Score phrase pairs and keep the best `max_options` (0: all) of each source phrase; `counts`: the
+    counts of counts, for Good-Turing discounting.
 
-    Best is the largest p(e|f), then lex(e|f), then the smaller target phrase by length and word ids.
+    Options are ranked by p(e|f), then by lex(e|f), then the smaller target phrase by length and word ids.
     """
     source, target = linked.source, linked.target
     sizes = pairs.options

@@ -1,9 +1,9 @@
-"""What the search extends: the ways to go on from a coverage, scores of options in context, and
-hypotheses grouped by coverage.
+"""Parts of the search: the ways to extend a coverage, scores of options in context, and hypotheses
+grouped by coverage.
 
 As in Moses (Koehn et al. 2007), a phrase may start at most `limit` words from the end of the last
-one, and a phrase that does not start at the first gap must end so near to it that the jump back
-is within the limit. So no hypothesis is ever stuck.
+one, and a phrase that does not start at the first gap must end so near to that gap that the jump
+back is within the limit. So no hypothesis ever gets stuck.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from replitune.phrase.lm import Automaton, step
 from replitune.phrase.options import DISCONTINUOUS, MONOTONE, SWAP, Options
 
 MEMO = np.dtype([("key", "u8"), ("lm", "f8"), ("state", "i8")])
-"""What `score_option` gave: many hypotheses have the same state. key: LM state and option, 0 for
-none; a new entry takes the place of an old one."""
+"""A result of `score_option`, kept because many hypotheses have the same state. key: LM state and option,
+0 for none; a new entry replaces an old one at its place."""
 
-MEMO_BITS = 14  # entries that a core's own cache can hold
+MEMO_BITS = 14  # as many entries as fit into a core's own cache
 
 SLACK = 1e-9  # for the different rounding of a bound and a score
 
 
 class Terms(NamedTuple):
-    """What a search needs beside the sentence and the language model.
+    """What a search needs besides the sentence and the language model.
 
     begin: LM state at the start; end: the word </s>; lm, distortion: weights; lexro: whether
     reordering scores are a feature; limit: distortion limit, -1 for none; beam: how far below
@@ -49,7 +49,7 @@ class Sentence(NamedTuple):
     """One sentence to search.
 
     spans: (n, longest), n > 0, the phrase on each span; automaton: of the language model; memo:
-    (2^MEMO_BITS,) MEMO, of sentences with the same options, zeros before the first; keep: whether
+    (2^MEMO_BITS,) MEMO, shared by sentences with the same options, zeros at first; keep: whether
     recombined hypotheses are wanted
     """
 
@@ -95,7 +95,7 @@ def new_extensions(n, longest, limit, width):
 
 @leaf
 def extensions_of(coverages, c, spans, limit, future, out):
-    """Fill `out` with the ways to go on from coverage c; how many."""
+    """Fill `out` with the ways to go on from coverage c; returns their number."""
     n, longest = spans.shape
     mask, masks = coverages.mask, out.mask
     gap = np.int64(coverages.gap[c])
@@ -123,7 +123,7 @@ def extensions_of(coverages, c, spans, limit, future, out):
 
 @leaf
 def orientation(last_start, last_end, start, end):
-    """Of a phrase to the one before (start and end -1 before the first)."""
+    """The orientation of a phrase towards the one before it (start and end -1 if there is none)."""
     if start == last_end + 1:
         return MONOTONE
     return SWAP if end + 1 == last_start else DISCONTINUOUS
@@ -152,7 +152,7 @@ def memo_key(state, option):
 
 @leaf
 def finish(new, gap, mask, row, complete, identity, lexro):
-    """Set the fields that decide recombination; the LM state is there already.
+    """Set the fields that decide recombination, except the LM state, which is set already.
 
     gap, mask[row]: the coverage of `new`."""
     new.after = new.end
@@ -170,10 +170,11 @@ def finish(new, gap, mask, row, complete, identity, lexro):
 
 @leaf
 def group_rows(rows, base, count, group, tail, head, next_row):
-    """Group rows[base : base + count] by coverage, groups and members in the order of rows.
+    """Group rows[base : base + count] by coverage, groups and members in the order of rows; returns the
+    number of groups.
 
-    head[g]: first row of group g; next_row[row - base]: the next one, or -1; how many groups.
-    group: (> any coverage,) room, -1 everywhere, here and afterwards; tail: (count,) room"""
+    head[g]: first row of group g; next_row[row - base]: the next row of its group, or -1; group: (more
+    than any coverage,) room, -1 everywhere before and after; tail: (count,) room"""
     groups = 0
     for row in range(base, base + count):
         c = rows[row].coverage

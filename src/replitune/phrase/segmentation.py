@@ -62,9 +62,10 @@ class CompoundSplitter(Splitter):
     mean of training frequencies, the word itself being one of the candidates.
 
     A part is a training word of at least `min_length` letters seen at least `min_count` times;
-    between two parts one of `fillers` may stand and is dropped. Words with other characters
-    than letters are left alone. Among equally good splits: fewer parts, then the longer first
-    part. Frequencies are of lower-cased words; parts are written in their most frequent case.
+    one of `fillers` may stand between two parts and is dropped. Words with other characters
+    than letters are left alone. Among equally good splits, the one with fewer parts wins, then the one
+    with the longer first part. Frequencies are of lower-cased words; parts are written in their most
+    frequent case.
     """
 
     counts: dict[str, int]
@@ -96,7 +97,7 @@ class CompoundSplitter(Splitter):
         return [self.case.get(part, part) for part in parts] if len(parts) > 1 else [word]
 
     def _best(self, word: str) -> list[str]:
-        """Exact search: per end position and number of parts the largest product of counts."""
+        """Exact search: the largest product of counts for each end position and number of parts."""
         length = len(word)
         # best[end][n]: (product of counts, lengths of the parts, the parts)
         best: list[dict[int, tuple[int, tuple[int, ...], list[str]]]] = [{} for _ in range(length + 1)]
@@ -138,8 +139,8 @@ class CompoundSplitter(Splitter):
 class BytePairs(Splitter):
     """Byte-pair encoding of words (Sennrich, Haddow and Birch 2016).
 
-    The most frequent pair is merged first; of equally frequent ones that which sorts last, as
-    in subword-nmt, whose results these are. Pieces inside a word end in `JOINER`.
+    The most frequent pair is merged first, of equally frequent ones the one that sorts last, so that
+    the results are those of subword-nmt. All pieces of a word but the last end in `JOINER`.
     """
 
     merges: list[tuple[str, str]]
@@ -204,7 +205,7 @@ class BytePairs(Splitter):
 
     @staticmethod
     def join(words: Sequence[str]) -> list[str]:
-        """Pieces to words; a joiner with nothing behind it at the end is dropped."""
+        """Join pieces to words; a joiner at the very end is dropped."""
         text = " ".join(words) + " "
         return split_words(text.replace(JOINER + " ", ""))
 
@@ -261,7 +262,7 @@ class Splitters:
 
     @classmethod
     def load(cls, folder: str | Path) -> Splitters:
-        """Those stored in a model folder; none for a model without."""
+        """The splitters stored in a model folder, if any."""
         source, target = Path(folder) / SOURCE_FILE, Path(folder) / TARGET_FILE
         pieces = load_segmentation(target) if target.exists() else None
         if isinstance(pieces, CompoundSplitter):
@@ -280,9 +281,9 @@ class Splitters:
         return self.target is not None or isinstance(self.source, BytePairs)
 
     def split(self, line: str) -> str:
-        """A line of input as the decoder wants it."""
+        """A line of input as the decoder needs it."""
         return line if self.source is None else " ".join(self.source.apply(split_words(line)))
 
     def join(self, line: str) -> str:
-        """A line of output as people want it."""
+        """A line of output as people read it."""
         return " ".join(BytePairs.join(split_words(line))) if self.joins else line

@@ -28,10 +28,10 @@ HYPOTHESIS = np.dtype(
 )
 """score: model score so far; total: score + estimate of the rest.
 
-Recombination is exact: hypotheses are one when everything a continuation can depend on is equal:
-coverage; state, of the language model; after, the end of the last source phrase (distortion,
+Recombination is exact: hypotheses become one when everything that a continuation can depend on is
+equal: coverage; state, of the language model; after, the end of the last source phrase (distortion,
 orientation); swap, its start where a swap with the next phrase is still possible, else -1;
-identity, of its forward reordering scores. Complete hypotheses are all one.
+identity, of its forward reordering scores. All complete hypotheses become one.
 
 option, start, end: the last phrase (-1 at the start); back: the row of the hypothesis before;
 arcs: other ways to get here, a list in the array of arcs, or -1.
@@ -44,8 +44,8 @@ ARC = np.dtype(
 
 class Stack(NamedTuple):
     """The stack being filled. hypotheses: (capacity,); slots: (2^k,) for recombination; used,
-    floor, top: (1,) how many there are, what a hypothesis must score more than, the best total;
-    scratch: (1,) the hypothesis being made; totals, order: room for one of each per hypothesis"""
+    floor, top: (1,) the number of hypotheses, the total that a new one must exceed, the best total;
+    scratch: (1,) the hypothesis being made; totals, order: (capacity,) room"""
 
     hypotheses: NDArray[np.void]
     slots: NDArray[np.int32]
@@ -97,8 +97,8 @@ def _enter(slots, hypotheses, i):
 
 @leaf
 def kth_largest(values, count, k):
-    """The k-th largest (k from 1) of the first `count` values, which are reordered: the k largest are
-    the first. Every value is moved, so that nothing is to be foreseen."""
+    """The k-th largest (k from 1) of the first `count` values, which are reordered: the k largest come
+    first. Every value is swapped, needed or not, so that there is no branch to predict."""
     low, high = 0, count
     while True:
         a, b, c = values[low], values[(low + high) >> 1], values[high - 1]
@@ -124,7 +124,7 @@ def kth_largest(values, count, k):
 
 @leaf
 def _cut(stack, size):
-    """Keep the `size` best, of equal ones the first that came; the worst of them is the floor."""
+    """Keep the `size` best, of equal ones the first that came; the worst one kept is the floor."""
     count = stack.used[0]
     if count <= size:
         return
@@ -178,7 +178,7 @@ def match(slots, hypotheses, new):
 
 @leaf
 def recombine(hypotheses, i, new, arcs, arc_count, keep):
-    """Join `new` to the hypothesis of the same state; returns the number of arcs.
+    """Combine `new` with hypothesis i, which has the same state; returns the number of arcs.
 
     The better one stays, of equally good ones the first. With `keep` the other becomes an arc;
     there must be room for one.
@@ -210,7 +210,7 @@ def recombine(hypotheses, i, new, arcs, arc_count, keep):
 def sort_down(totals, order, count):
     """Put 0 .. count - 1 into `order`, largest total first, of equal ones the first."""
     if count <= 256:
-        # A place is the number of those before it; counting them needs no branches.
+        # The place of a total is the number of those before it; counting them needs no branches.
         for i in range(count):
             place = 0
             for j in range(i):
@@ -242,7 +242,7 @@ def sort_down(totals, order, count):
 
 @leaf
 def take(stack, size, beam, rows, base):
-    """Move the best of the finished stack to rows[base:], best first; empty it; how many."""
+    """Move the best of the finished stack to rows[base:], best first; empty it; returns their number."""
     _cut(stack, size)
     hypotheses, totals, order = stack.hypotheses, stack.totals, stack.order
     count = stack.used[0]

@@ -1,10 +1,10 @@
 """From two directed alignments to one set of links: the heuristics of Moses' symal.
 
 Och and Ney (2003) and Koehn, Och and Marcu (2003) describe them; where the order of the links
-matters this follows symal: grow-diag visits the links of the current alignment by target word,
-then by source word, sees links added behind the visited one in the same sweep, and looks at
-straight neighbours before diagonal ones; "final" goes by target word through the links of the
-alignment of target words first, then through those of the alignment of source words.
+matters, this follows symal. grow-diag visits the links of the current alignment by target word,
+then by source word, reaches links that are added after the current one in the same sweep, and tries
+straight neighbours before diagonal ones. "final" goes by target word, first through the links of
+the alignment of target words, then through those of the alignment of source words.
 """
 
 from __future__ import annotations

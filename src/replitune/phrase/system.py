@@ -1,7 +1,7 @@
-"""Trained systems of our own as the stages use them: raw lines in, raw lines out.
+"""Trained embedded systems as the stages use them: raw lines in, raw lines out.
 
-Around the decoder stand the segmenters that the model was trained with: source words are split
-as in training, and pieces of target words are joined again.
+The decoder works on words split as in training: source words are split before it, and pieces of
+target words are joined after it.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class TrainedSystem:
         return self.joined(self.decoder(weights).decode(self.split(lines), threads))
 
     def nbest(self, lines: Any, weights: NDArray[np.float64], size: int, threads: int = 1) -> NBest:
-        """The best derivation of each of `size` distinct translations of each line; `joined` makes
-        text of its words."""
+        """The best derivation of each of `size` distinct translations of each line; `joined` turns
+        its words into text."""
         best: NBest = self.decoder(weights).nbest(self.split(lines), size, distinct=True, threads=threads)
         return best
 
     def forests(
         self, lines: Any, weights: NDArray[np.float64], density: float, threads: int = 1
     ) -> tuple[Forests, list[str]]:
-        """The best edges of the search graphs of all lines, for a tuner; the vocabulary of their
-        words."""
+        """(The best edges of the search graphs of all lines, for a tuner; the vocabulary of their
+        words)."""
         forests: tuple[Forests, list[str]]
         forests = self.decoder(weights).forests(self.split(lines), density, threads)
         return forests

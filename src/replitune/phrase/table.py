@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "scores": (np.float32, (4,)),
     "reordering": (np.float32, (6,)),
 }
-"""Of the arrays that do not say where something begins."""
+"""Types and shapes of the arrays whose names do not end in `_start`."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PhraseTable(SavedTable):
     def write(
         cls, folder: Path, source_vocab: list[str], target_vocab: list[str], parts: Iterable[PhraseTable]
     ) -> dict[str, int]:
-        """Save the table that consists of these, one after the other; returns its sizes."""
+        """Save the table that `parts` make up, one after the other; returns its sizes."""
         with ExitStack() as stack:
             files = {
                 name: stack.enter_context(ArrayFile(folder / f"{name}.npy", *KINDS.get(name, (np.int64,))))

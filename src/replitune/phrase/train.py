@@ -3,7 +3,7 @@
 A model folder holds the language model in `lm/`, `source_segmentation.json` and
 `target_segmentation.json` when words are split, `model.json` (settings, features, counts, and the
 SHA-256 of every input and file), and the full phrase table (`table.json` and its arrays) or the text
-with its word links, of which tables for known texts are made, each in a folder of its own.
+with its word links, from which tables for known texts are made, each in a folder of its own.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ def train_phrase_system(
     source: Sequence[str], target: Sequence[str], settings: PhraseSettings, out: str | Path, **inputs: Any
 ) -> Path:
     """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
-    of `train_system`."""
+    in `train_system`."""
     return train_system(phrase_kind(settings), source, target, settings, out, **inputs)
 
 
 @dataclass(frozen=True)
 class ModelKind:
-    """How the models of one backend differ from others'."""
+    """What is particular to the models of one backend."""
 
     backend: str
     layout: GroupedLayout
     Model: type[SavedModel]
     table: Callable[[Linked, Encoded | None, Path, Progress], dict[str, int]]
     """Writes what is learnt from the linked pairs into a folder, all of it or what a source text can
-    use; reports and counts it."""
+    use; reports and returns counts."""
 
 
 def phrase_kind(settings: PhraseSettings) -> ModelKind:
-    """That of phrase-based systems."""
+    """The kind of phrase-based systems."""
     layout = PhraseLayout.from_groups(settings.features)
     return ModelKind("phrase", layout, PhraseModel, partial(_train_table, settings))
 
@@ -91,11 +91,11 @@ def train_system(
     lm_arpa: str | Path | None = None,
 ) -> Path:
     """Train a model of some kind on the pairs (`source[i]`, `target[i]`) and write the folder
-    `out`, with the full table or with what `make_table` makes tables of.
+    `out`, with the full table or with what `make_table` needs.
 
     The language model is trained on the target side and `lm_text`, or read from `lm_arpa`.
-    The folder appears whole, replacing an older one. Same input and settings, same bytes,
-    whatever `threads` (two are used, for the two directions of alignment).
+    The folder appears when it is complete and replaces an older one. The same input and settings give
+    the same bytes, whatever `threads` is (at most two are used, one for each direction of alignment).
     """
     say = progress or (lambda line: None)
     if len(source) != len(target):
@@ -119,7 +119,7 @@ def train_system(
 
     with new_folder(out) as folder:
         (folder / "lm").mkdir()
-        # read first: a wrong file is found before the long work
+        # read first, so that a wrong file is found before the long work
         language_model = None if lm_arpa is None else read_arpa(lm_arpa, folder / "lm")
         splitters = learn_splitters(source, target, settings)
         splitters.save(folder)
@@ -153,8 +153,8 @@ def make_table(
     out: str | Path,
     progress: Progress | None = None,
 ) -> Path:
-    """Write the folder `out`: what a model that was trained without a full table knows of a source
-    text, with the scores of the full one."""
+    """Write the folder `out`: the table of a source text, for a model trained without a full table, with
+    the scores of the full one."""
     model = Path(model)
     linked, splitters = Linked.load(model), Splitters.load(model)
     known = encode_known([split_words(splitters.split(line)) for line in lines], linked.source.vocab)
@@ -167,8 +167,8 @@ def make_table(
 def clean(
     source: NDArray[np.int64], target: NDArray[np.int64], max_length: int, max_ratio: float
 ) -> Cleaned:
-    """Leave out pairs with an empty side, a side that is too long, or lopsided ones, by their numbers of
-    words."""
+    """Leave out pairs with an empty side or one that is too long, and lopsided pairs (by numbers of
+    words)."""
     shorter, longer = np.minimum(source, target), np.maximum(source, target)
     empty = shorter == 0
     long = ~empty & (longer > max_length)
@@ -221,7 +221,7 @@ def _split(lines: Iterable[str], splitter: CompoundSplitter | BytePairs | None) 
 
 
 def _refuse(segments: Iterable[list[str]], where: str, joiner: bool) -> None:
-    """Refuse target words that models, n-best lists or BPE use as marks."""
+    """Refuse target words that models, n-best lists or BPE use as markers."""
     taken = (*RESERVED, "|||")
     for line, words in enumerate(segments, 1):
         for word in words:
@@ -230,14 +230,14 @@ def _refuse(segments: Iterable[list[str]], where: str, joiner: bool) -> None:
                     f"a reserved word in the {where}",
                     line=line,
                     found=f"{word} in line {line}",
-                    fix=f"write it in another way: {', '.join(taken)} are taken",
+                    fix=f"write it in another way: {', '.join(taken)} are reserved",
                 )
             if joiner and word.endswith(JOINER):
                 raise ReplituneError(
                     f"a word in the {where} ends in {JOINER}, which marks pieces of words",
                     line=line,
                     found=f"{word} in line {line}",
-                    fix="is this text in pieces already? Then leave the segmentation out",
+                    fix="if the text is already split into pieces, leave the segmentation out",
                 )
 
 
@@ -288,7 +288,7 @@ def _train_table(
     sizes = PhraseTable.write(folder, source.vocab, target.vocab, tables())
     say(
         f"{phrases.extracted} phrase pairs extracted, {distinct} distinct"
-        f"{'' if known is None else ' ones of use'}: {sizes['options']} translation options of "
+        f"{'' if known is None else ' and usable'}: {sizes['options']} translation options of "
         f"{sizes['source_phrases']} phrases"
     )
     return {"extracted": phrases.extracted, "distinct": distinct, **sizes}

@@ -15,7 +15,7 @@ from replitune.tuning.settings import terms_of
 
 
 def get_objective(word: str) -> Metric:
-    """A metric as everywhere, ``bleu:tokenize=none``, or a sum of terms with spaces around the
+    """A metric written as elsewhere, ``bleu:tokenize=none``, or a sum of terms with spaces around the
     signs: ``0.5*ter - 0.5*bleu:tokenize=none``."""
     terms = terms_of(word)
     if terms == [(1.0, word)]:

@@ -1,12 +1,12 @@
 """Search graphs as forests, and the upper envelope of all their derivations along a line.
 
-An edge leads from up to two nodes, whose words take the places of gaps among its own, to another
-node; in the lattice of a phrase-based search from one node, whose words come first. A derivation of
-a node is one of its edges with derivations of the nodes that it leads from, and its features are
-the sum of theirs. The envelope of the derivations of an edge is the Minkowski sum of its nodes'
-envelopes, shifted by its own line (Macherey, Och, Thayer & Uszkoreit 2008; Kumar, Macherey, Dyer &
-Och 2009), so that exponentially many hypotheses take part in a line search at the cost of a few per
-edge.
+An edge leads to a node from up to two others, whose words fill the gaps among its own words. In the
+lattice of a phrase-based search it leads from one node, whose words come first. A derivation of a
+node is an edge to it with derivations of the nodes that this edge leads from, and its features are
+the sums over all its edges. The envelope of the derivations of an edge is the Minkowski sum of its
+nodes' envelopes, shifted by its own line (Macherey, Och, Thayer & Uszkoreit 2008; Kumar, Macherey,
+Dyer & Och 2009), so that exponentially many hypotheses take part in a line search at the cost of a
+few per edge.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from replitune.tuning.pool import combine
 
 @dataclass(frozen=True)
 class Forest:
-    """The forest of one segment: E edges over nodes 0 .. nodes - 1, of which the last is the whole.
+    """The forest of one segment: E edges over nodes 0 .. nodes - 1; the last one is the translation.
 
-    Edges are sorted by the node they lead to, and lead from smaller to larger numbers. Without
-    nodes it is the forest of the empty translation."""
+    Edges are sorted by the node they lead to, and lead from smaller to larger numbers. A forest
+    without nodes is that of the empty translation."""
 
     head: NDArray[np.integer]
     """(E,)"""
@@ -116,7 +116,7 @@ class Forests:
     def envelopes(
         self, weights: NDArray[np.float64], directions: Iterable[NDArray[np.float64]], reach: float = np.inf
     ) -> Iterator[Envelope]:
-        """Of each of several lines through the weights."""
+        """The envelope of each of several lines through the weights."""
         # combine and not @: BLAS may sum in another order on another machine.
         start = combine(weights, self.features.T)
         symbols = self.symbol_start, self.symbols
@@ -141,7 +141,7 @@ def _check(forest: Forest, segment: int) -> None:
     if not edges:
         return
     if (np.diff(forest.head) < 0).any() or set(forest.head.tolist()) != set(range(forest.nodes)):
-        raise refuse("edges are not sorted by nodes, or lead to none of some node")
+        raise refuse("edges are not sorted by node, or no edge leads to some node")
     if (forest.one >= forest.head).any() or (forest.two >= forest.head).any():
         raise refuse("edges must lead from smaller to larger numbers")
     if not np.isfinite(forest.features).all():
@@ -165,8 +165,8 @@ lines of the derivations in its gaps."""
 
 @inlined
 def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):
-    """Write the envelope of an edge into out[n:]: its line a + gamma b with the lines that are the
-    highest of its nodes at the same gamma. Returns where it ends; there must be room."""
+    """Write the envelope of an edge into out[n:]: its line a + gamma b plus the lines of its nodes that
+    are highest at the same gamma. Returns where it ends; there must be room."""
     while True:
         new = out[n]
         new.a, new.b, new.begin, new.edge, new.one, new.two = a, b, -np.inf, edge, one, two
@@ -192,7 +192,7 @@ def _sum(lines, one, one_stop, two, two_stop, a, b, edge, out, n):
 
 @inlined
 def _ends(candidates, n, a, b):
-    """Copy the lines' numbers into a and b; rows of least slope, largest intercept and greatest
+    """Copy the lines into a and b; returns the rows of least slope, largest intercept and greatest
     slope."""
     low = top = high = 0
     for i in range(n):
@@ -208,7 +208,7 @@ def _ends(candidates, n, a, b):
 
 @inlined
 def _keep(candidates, hull, cuts, h, reach, lines, n):
-    """Append what is on the envelope within reach to lines[n:]; where it ends."""
+    """Write what is on the envelope within reach to lines[n:]; returns where it ends."""
     while h > 1 and cuts[h - 1] >= reach:
         h -= 1
     below = 0
@@ -223,8 +223,8 @@ def _keep(candidates, hull, cuts, h, reach, lines, n):
 
 @leaf
 def _read(lines, line, symbol_start, symbols, features, stack, words, at, out):
-    """The words of a derivation into words[at:], as far as there is room, and its features into
-    `out` (F,); where the words end."""
+    """Write the words of a derivation to words[at:], as far as there is room, and add its features to
+    `out` (F,); returns where the words end."""
     depth = 1
     stack[0, 0], stack[0, 1] = line, -1
     while depth > 0:

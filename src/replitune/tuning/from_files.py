@@ -31,7 +31,7 @@ def tune_files(
 ) -> TuningResult:
     """Optimise on n-best files and write the weights to `out` (.json, or .ini lines).
 
-    Without `init` all weights start equal. The score is that of the pool's choices.
+    Without `init` all weights start equal. The score is that of the choices from the pool.
     """
     from replitune.corpus.reader import read_testset
     from replitune.tuning.combination import get_objective

@@ -24,7 +24,7 @@ class Iteration:
     pool_score: float | None
     """Score of the next weights on the pool; None after the last decoding."""
     pool_size: int
-    """With what this iteration's decoding, and its tuning on lattices, added."""
+    """Including what this iteration's decoding, and its tuning on lattices, added."""
     new_hypotheses: int
     change: float | None
     """Largest change of a weight by tuning, both vectors with L1 norm 1."""
@@ -33,7 +33,7 @@ class Iteration:
 
 
 def write_history(path: str | Path, rows: Sequence[Any], kind: type = Iteration) -> None:
-    """A table of the dataclass `kind`, perhaps without rows."""
+    """Write a table with the fields of the dataclass `kind` as columns, perhaps without rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -51,7 +51,7 @@ def write_history(path: str | Path, rows: Sequence[Any], kind: type = Iteration)
 
 
 def read_dev_scores(path: str | Path) -> NDArray[np.float64] | None:
-    """Dev score by iteration; None where there is none."""
+    """Dev score by iteration; None if the history has no dev scores."""
     import numpy as np
     import pyarrow.parquet as pq
 

@@ -15,7 +15,7 @@ from replitune.tuning.pool import mix
 
 
 class Statistics:
-    """Successive n-best lists are much alike, so rows are kept."""
+    """Keeps the rows of all hypotheses, because successive n-best lists are much alike."""
 
     def __init__(self, metric: Metric, references: Sequence[Sequence[str]]) -> None:
         self.metric = metric
@@ -41,10 +41,10 @@ class Statistics:
 
 
 class KnownStatistics:
-    """As `Statistics`, of hypotheses given as words: only those that are new are spelt.
+    """As `Statistics`, for hypotheses given as word ids: only new ones are written out as text.
 
-    They are told apart by a hash of segment and words, which is 64 bits of the finaliser of
-    splitmix64 a word: two of a million hypotheses share one in a run of thirty million.
+    They are told apart by a 64-bit hash of segment and words, by the finaliser of splitmix64 for each
+    word: about one run of thirty million with a million hypotheses each has two that share a hash.
     """
 
     def __init__(self, statistics: WordStatistics) -> None:
@@ -80,14 +80,14 @@ class KnownStatistics:
         words: NDArray[np.int32],
         statistics: NDArray[Any],
     ) -> None:
-        """Hypotheses whose statistics (M, K) are known from elsewhere."""
+        """Add hypotheses whose statistics (M, K) are known from elsewhere."""
         keys, new = self._new(segments, word_start, words)
         self._add(keys[new], statistics[new])
 
     def _new(
         self, segments: NDArray[Any], word_start: NDArray[np.int64], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """(M,) keys; the places of those that are not known, each once, in their order."""
+        """(M,) keys; the places of unknown keys, the first of each, in order."""
         keys = _word_keys(segments.astype(np.int64), word_start, words)
         new = np.flatnonzero(self._find(keys) < 0)
         _, first = np.unique(keys[new], return_index=True)

@@ -69,7 +69,7 @@ class Tuner(ABC):
     """Defaults that differ when it tunes on n-best files, which no later decoding adds to."""
 
     def for_features(self, layout: Layout) -> Self:
-        """The tuner for a decoder's features, where settings name some of them."""
+        """The tuner for a decoder's features, which its settings may name."""
         return self
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Tuner(ABC):
 
 
 def l1_normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights with absolute values that sum to 1; all-zero weights stay."""
+    """Weights with absolute values that sum to 1; all-zero weights stay as they are."""
     total = np.abs(weights).sum()
     return weights / total if total > 0 else weights.copy()
 

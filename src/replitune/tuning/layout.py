@@ -62,7 +62,7 @@ class Layout:
                 )
             if len(values) != arity:
                 raise ReplituneError(
-                    f"feature {name} has another number of weights than values",
+                    f"wrong number of weights for feature {name}",
                     file=file,
                     found=f"{len(values)} weights",
                     expected=f"{arity}",

@@ -18,7 +18,7 @@ from replitune.leaf import inlined
 from replitune.tuning.objective import Objective
 
 MIN_WIDTH = 1e-9
-"""Intervals narrower than this (weights have L1 norm 1) are rounding, not places to stay."""
+"""Intervals narrower than this (weights have L1 norm 1) come from rounding and are not chosen."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def integrate(
     statistics: NDArray,
     objective: Objective,
 ) -> Line:
-    """The metric on the intervals between corners: at each, row `source` of the statistics
-    gives way to row `target`; `base` (K,) are the sums left of all corners."""
+    """The metric on the intervals between corners: at each corner, row `target` of the statistics
+    replaces row `source`; `base` (K,) are the sums left of all corners."""
     sums = np.empty((len(gammas) + 1, len(base)), dtype=base.dtype)
     edges = np.empty(len(gammas))
     n = _accumulate(gammas, order, source, target, base, statistics, sums, edges)
@@ -128,7 +128,7 @@ def _corner(i, j, a, b, otherwise):
 
 @njit(cache=True, nogil=True, inline="always")
 def _floor(i, gamma, a, b):
-    """Value of line i at gamma, less what rounding may do."""
+    """Value of line i at gamma, minus a margin for rounding."""
     return a[i] + b[i] * gamma - 1e-12 * (abs(a[i]) + abs(b[i] * gamma))
 
 
@@ -168,8 +168,8 @@ def corners(a, b, tops, ends, offsets, statistics, gammas, source, target, base)
 
 @inlined
 def upper_envelope(a, b, lo, hi, l, c, r, kept, hull, cuts):  # noqa: E741
-    """Upper envelope of the lines a + gamma b of rows lo .. hi-1: rows by slope into `hull`,
-    and into `cuts` where each begins to be the highest (-inf for the first). Returns how many.
+    """Upper envelope of the lines a + gamma b of rows lo .. hi-1: writes its rows by slope to `hull`,
+    and where each begins to be the highest (-inf for the first) to `cuts`. Returns their number.
 
     `l`, `c` and `r` are rows of least slope, of largest intercept and of greatest slope. Two
     passes drop the lines that lie below a known part of the envelope (as in QuickHull); the

@@ -77,8 +77,8 @@ def run_loop(
     """Tune from `start` (F,).
 
     With `folder`, a killed run resumes at the iteration it was in and ends with the same
-    weights; `inputs` are the hashes and settings, beside the loop's own, that decide the
-    result. `finish` gets the result to keep before the folder is removed.
+    weights; `inputs` are the hashes and settings, besides the loop's own, that decide the
+    result. `finish` saves the result before the folder is removed.
     """
     settings = settings or LoopSettings()
     loop = _Loop(decode, tuner, objective, start, n_segments, streams, settings, log, threads)
@@ -101,7 +101,7 @@ def run_loop(
 
 @dataclass
 class _State:
-    """What the next iteration needs beside the pool."""
+    """What the next iteration needs besides the pool."""
 
     weights: list[float]
     best_weights: list[float]
@@ -152,7 +152,7 @@ class _Loop:
         while not self._finished(state):
             gathered = self._iterate(state)
             if checkpoint:
-                # The state names only files that are whole, so it comes last.
+                # The state is saved last, so that it names only complete files.
                 checkpoint.save_arrays(f"iteration-{state.iteration - 1:03d}", vars(gathered))
                 checkpoint.save_state(asdict(state))
         assert state.best_score is not None
@@ -185,7 +185,7 @@ class _Loop:
         return state.stale >= self.settings.patience and state.best_iteration > 0
 
     def _iterate(self, state: _State) -> Hypotheses:
-        """Decode, pool and optimise once; `state` moves on. Returns what joined the pool."""
+        """Decode, pool and optimise once; updates `state`. Returns what was added to the pool."""
         began = time.perf_counter()
         i = state.iteration
         weights = np.array(state.weights)
@@ -248,8 +248,8 @@ class _Loop:
         )
 
     def _better_start(self, pool: Pool, state: _State) -> NDArray[np.float64]:
-        """The last weights or the best so far, whichever does better on the pool: after a
-        collapse, the tuner should not begin in it."""
+        """The last weights or the best so far, whichever does better on the pool, so that after
+        a collapse the tuner does not start from the collapsed weights."""
         last, best = np.array(state.weights), np.array(state.best_weights)
         if state.weights == state.best_weights:
             return last

@@ -3,8 +3,8 @@
 From each start, exact line searches along the feature axes and random directions are repeated
 until none helps. Starts: the given weights, and random ones (Bertoldi, Haddow & Fouet 2009).
 Random directions, and averaging over neighbouring intervals, are those of Cer, Jurafsky &
-Manning (2008): the first rounds climb the averaged metric, which has fewer narrow peaks to be
-caught on; the last rounds climb the metric itself. Most random starts lead nowhere, and are given
+Manning (2008): the first rounds climb the averaged metric, which has fewer narrow peaks to get
+stuck on; the last rounds climb the metric itself. Most random starts lead nowhere and are given
 up early, as in successive halving (Jamieson & Talwalkar 2016).
 """
 
@@ -35,11 +35,11 @@ _Direction = int | NDArray[np.float64]
 """An axis by its number, or a vector (F,)."""
 
 RUNGS = ((0.2, 0.35), (0.25, 0.7), (0.55, 1.0))
-"""The first phase: parts of its round, and the exponent x by which, after each part, the best
-n * survivors ** x of n starts go on."""
+"""The first phase, as (part of its round, exponent x): after each part, the best n * survivors ** x of
+n starts go on."""
 
 
-Restarts = Annotated[int, about("Random starts beside the given one.", ge=0)]
+Restarts = Annotated[int, about("Random starts, besides the given one.", ge=0)]
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Mert(Tuner):
     directions: Annotated[
         int,
         about(
-            "Random directions in each round, beside the axes: each element uniform in (-1, 1), "
-            "the whole normalised, as in cdec.",
+            "Random directions in each round, besides the axes: elements uniform in (-1, 1), then "
+            "normalised, as in cdec.",
             ge=0,
         ),
     ] = 5
@@ -65,8 +65,8 @@ class Mert(Tuner):
     averaging: Annotated[
         tuple[Annotated[float, about(gt=0, lt=1)], ...],
         about(
-            "Widths of the averaging window on either side, as fractions of the intervals on a "
-            "line, one phase each, before the phase without. [] is Och's algorithm."
+            "Widths of the averaging window on either side, as fractions of the number of intervals on a "
+            "line: one phase for each, then a last phase without averaging. [] is Och's algorithm."
         ),
     ] = (0.1, 0.04, 0.015, 0.005)
     averaged_rounds: Annotated[
@@ -75,9 +75,9 @@ class Mert(Tuner):
     survivors: Annotated[
         float,
         about(
-            "Share of the starts, those with the best scores, that go on after each averaged "
-            "phase; in the first one they are given up step by step. The default is for a run of "
-            "decodings, each of which continues the search; on n-best files it is 0.7.",
+            "Share of the starts, those with the best scores, that go on after each averaged phase; in "
+            "the first phase, starts are dropped in steps. The default is for repeated decodings, where "
+            "each continues the search; on n-best files it is 0.7.",
             gt=0,
             le=1,
         ),
@@ -88,7 +88,7 @@ class Mert(Tuner):
     max_rounds: Annotated[int, about("Most rounds in the last phase.", ge=1)] = 100
     frozen: Annotated[
         tuple[str, ...],
-        about("Features whose weights stay at the start's; `NAME[2]` is one value of several."),
+        about("Features whose weights stay as at the start; `NAME[2]`: only the third value of a feature."),
     ] = ()
     fixed: NDArray[np.bool_] | None = field(default=None, compare=False, repr=False)
     """(F,) true at the values of `frozen`, once the features are known."""
@@ -116,7 +116,7 @@ class Mert(Tuner):
     def optimise(
         self, search: PoolSearch, start: NDArray[np.float64], rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
-        """`tune` by the line searches of `search`."""
+        """As `tune`, with the line searches of `search`."""
         free = self._free(len(start))
         # One stream per start, so that threads cannot change which start draws what.
         streams = rng.spawn(1 + self.restarts)
@@ -165,7 +165,7 @@ class Mert(Tuner):
     def _climb_on(
         self, search: PoolSearch, free: NDArray[np.bool_], fraction: float, part: float, climber: _Climber
     ) -> None:
-        """A part of a start's round that is still to be done."""
+        """The next part, a share `part`, of a start's first round."""
         count = math.ceil(part * (int(free.sum()) + self.directions))
         directions, climber.ahead = climber.ahead[:count], climber.ahead[count:]
         self._search(search, free, fraction, directions, climber)
@@ -187,7 +187,7 @@ class Mert(Tuner):
         directions: list[_Direction],
         climber: _Climber,
     ) -> float:
-        """Line searches, one after the other; what they gain."""
+        """Do line searches one after the other; returns what they gain."""
         # Scaling the weights changes no choice, and keeps steps comparable.
         point = search.at(self._scaled(climber.weights, free))
         gain = 0.0
@@ -204,7 +204,7 @@ class Mert(Tuner):
         return l1_normalised(weights) if free.all() else weights
 
     def _directions(self, free: NDArray[np.bool_], rng: np.random.Generator) -> list[_Direction]:
-        """One round in random order."""
+        """The directions of one round, in random order."""
         directions: list[_Direction] = [*np.flatnonzero(free).tolist()]
         for _ in range(self.directions):
             drawn = np.where(free, rng.uniform(-1.0, 1.0, len(free)), 0.0)
@@ -227,6 +227,6 @@ class _Climber:
 
 
 def _best(climbers: list[_Climber], count: float) -> list[_Climber]:
-    """The best ones, so many or one more than a fraction; of equals the first."""
+    """The best `count` climbers, rounded up; of equally good ones the first."""
     ordered = sorted(climbers, key=lambda climber: (-climber.utility, climber.number))
     return ordered[: math.ceil(count)]

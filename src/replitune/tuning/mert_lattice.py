@@ -1,10 +1,10 @@
 """MERT on search graphs: lattices (Macherey, Och, Thayer & Uszkoreit 2008), or forests (Kumar,
 Macherey, Dyer & Och 2009) with settings of their own.
 
-Several times faster than doing every line search on the whole lattices, with the same line
-searches at its resting points: it puts into the pool every hypothesis that is best anywhere on the
-lines through the current weights, runs MERT on the pool, and repeats this from the weights found,
-until the lattices know no better choice there than the pool.
+It puts into the pool every hypothesis that is best anywhere on the lines through the current
+weights, runs MERT on the pool, and repeats this from the weights found, until the lattices have no
+better choice there than the pool. That is several times faster than doing every line search on the
+whole lattices, and where it comes to rest its line searches are the same.
 """
 
 from __future__ import annotations
@@ -27,16 +27,22 @@ if TYPE_CHECKING:
 
 Decodings = Annotated[
     int,
-    about("Most decodings, where the loop allows more: a search graph holds far more than a list.", ge=1),
+    about(
+        "Most decodings, even if `iterations` is larger: a search graph holds far more than a list.", ge=1
+    ),
 ]
 Reach = Annotated[
-    float, about("How far from the weights (with L1 norm 1) a hypothesis must be the best on a line.", gt=0)
+    float,
+    about(
+        "Hypotheses count if they are the best on a line at most this far from the weights (L1 norm 1).",
+        gt=0,
+    ),
 ]
 Density = Annotated[
     float,
     about(
-        "Arcs per source word kept of a search graph, those on the best paths (Macherey et "
-        "al., section 5).",
+        "Arcs of a search graph kept per source word: those on the best paths (Macherey et al., "
+        "section 5).",
         gt=0,
     ),
 ]
@@ -44,21 +50,21 @@ Density = Annotated[
 
 @dataclass(frozen=True)
 class MertLattice(Mert):
-    """Minimum error rate training on search graphs; settings that are not its own are those of
-    the MERT inside it."""
+    """Minimum error rate training on search graphs; besides its own settings it has those of the MERT
+    inside it."""
 
     name = "mert-lattice"
     needs_lattices = True
 
     directions: Annotated[
-        int, about("Random lines through the weights, beside those along the axes.", ge=0)
+        int, about("Random lines through the weights, besides those along the axes.", ge=0)
     ] = 5
     decodings: Decodings = 3
     rounds: Annotated[
         int,
         about(
-            "Most times that the lattices are asked for hypotheses. Rounds after the first have a "
-            "quarter of the random starts: they continue a search.",
+            "Most rounds of collecting hypotheses from the lattices. Rounds after the first have a quarter "
+            "of the random starts: they continue a search.",
             ge=1,
         ),
     ] = 2
@@ -105,7 +111,7 @@ class MertLattice(Mert):
                 together([hypotheses_of(e) for e in lattices.envelopes(weights, lines, self.reach)])
             )
             if not number:
-                # No worse than the start; all lines go through it, so the pool has its choices.
+                # Never worse than the start: all lines go through it, so the pool has its choices.
                 best = (float(objective.utility(objective.sums(pool, weights))), weights)
             mert = replace(self.mert, restarts=self.mert.restarts // 4) if number else self.mert
             result = mert.tune(pool, objective, weights, rng, threads)
@@ -130,8 +136,8 @@ class MertLattice(Mert):
 
 @dataclass(frozen=True)
 class MertForest(MertLattice):
-    """The same with settings for the forests of hierarchical systems, which have more to choose
-    from: larger ones, searched closer to the weights, without random starts (Clark et al. 2011)."""
+    """`mert-lattice` with settings for the forests of hierarchical systems, which hold more choices:
+    larger graphs, searched closer to the weights, without random starts (Clark et al. 2011)."""
 
     name = "mert-forest"
 

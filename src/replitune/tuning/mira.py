@@ -34,17 +34,19 @@ class Mira(Tuner):
 
     epochs: Annotated[int, about("Passes over the segments.", ge=1)] = 60
     c: Annotated[float, about("Largest step.", gt=0)] = 0.01
-    decay: Annotated[float, about("Of the pseudo-corpus, at each segment.", ge=0, lt=1)] = 0.999
+    decay: Annotated[
+        float, about("Factor by which the pseudo-corpus decays with each segment added.", ge=0, lt=1)
+    ] = 0.999
     background: Annotated[
         Literal["hope", "model"],
-        about("What joins the pseudo-corpus: `hope`, or `model` for the model's best."),
+        about("What is added to the pseudo-corpus: `hope`, or `model` for the model's best."),
     ] = "hope"
     averaging: Annotated[
         Literal["epoch", "run"],
-        about("Weights are averaged over each `epoch`, or from the first step of the `run` on."),
+        about("Weights are averaged over each `epoch`, or from the first step of the `run`."),
     ] = "epoch"
     shuffle: Annotated[
-        bool, about("A new random order of the segments in every epoch; else the order of the files.")
+        bool, about("A new random order of the segments in every epoch; otherwise the order of the files.")
     ] = True
 
     def tune(
@@ -136,7 +138,8 @@ class _State:
         self.length = words[0] if words else None
 
     def gains(self, objective: Objective, statistics: NDArray) -> NDArray[np.float64]:
-        """(n,) the metric of the pseudo-corpus with each of statistics (n, K), in words."""
+        """(n,) the metric (0 .. 1) of the pseudo-corpus with each row of statistics (n, K) added, times
+        its words."""
         sums = self.background + statistics
         if self.length is not None:
             words = sums[:, self.length]

@@ -1,8 +1,8 @@
 """Reading n-best lists in Moses' format.
 
 One hypothesis a line: ``id ||| text ||| Name= v v ... ||| score [||| ...]``. Ids count from 0
-and are lines of the reference. Several files form one pool; every line has the names and
-numbers of values of the first. Fields after the features are not read.
+and are lines of the reference. Several files form one pool; every line must have the same names
+as the first, each with as many values. Fields after the features are not read.
 """
 
 from __future__ import annotations
@@ -345,8 +345,8 @@ def _number(data, position):
             position += 1
     if not seen or not good or digits > 15:
         return np.nan, position
-    # + 0.0 makes -0 a 0, so that equal vectors have equal bytes
     value = float(mantissa)
+    # -0 becomes 0, so that equal vectors have equal bytes
     if mantissa == 0:
         return 0.0, position
     if scale < -22 or scale > 22:

@@ -18,7 +18,7 @@ class Objective:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self.sign = 1.0 if metric.higher_is_better else -1.0
-        # Without zero counts, BLEU is one formula whatever its smoothing, add-k apart.
+        # Without zero counts, BLEU is the same formula under every smoothing except add-k.
         self.bleu_order = 0
         if isinstance(metric, Bleu) and metric.smooth_method != "add-k":
             self.bleu_order = metric.max_ngram_order
@@ -28,7 +28,7 @@ class Objective:
         return self.sign * self.metric.score(sums)
 
     def utilities(self, sums: NDArray) -> NDArray[np.float64]:
-        """(P,) as `utility` to rounding, fast where there is a kernel for the metric."""
+        """(P,) the same as `utility` up to rounding, fast where there is a kernel for the metric."""
         if self.bleu_order and len(sums):
             out = np.empty(len(sums))
             if _bleu(sums, self.bleu_order, out):

@@ -23,7 +23,7 @@ class Pool:
     features: NDArray[np.floating]
     """(F, H), C-contiguous: the values of one feature are together."""
     statistics: NDArray
-    """(H, K), int32 where the metric counts, float64 otherwise."""
+    """(H, K), int32 for metrics whose statistics are counts, float64 otherwise."""
     offsets: NDArray[np.int64]
     """(N+1,): the hypotheses of segment s are offsets[s] .. offsets[s+1]-1."""
 
@@ -71,7 +71,7 @@ class Pool:
         rows, stats, source, offsets = self._merged(segments, features, statistics)
         H = len(self)
         try:
-            # The memory grows where it is, and the rows move up in it, the last first.
+            # The arrays grow in place, and the rows move up in them, the last first.
             self.features.resize((self.n_features, len(source)))
             self.statistics.resize((len(source), stats.shape[1]))
             grown = Pool(self.features, self.statistics, offsets)
@@ -87,8 +87,8 @@ class Pool:
     def _merged(
         self, segments: NDArray[np.integer], features: NDArray[np.floating], statistics: NDArray
     ) -> tuple[NDArray, NDArray, NDArray[np.int64], NDArray[np.int64]]:
-        """The new rows' features (M, F) and statistics (M, K) in the pool's types; of each row of
-        the pool to be its number here, or H + its number among the new; offsets."""
+        """The new rows' features (M, F) and statistics (M, K) in the pool's types; for each row of
+        the merged pool its number in this one, or H + its number among the new; offsets."""
         segments, features, statistics = self._checked(segments, features, statistics)
         rows = np.ascontiguousarray(features, dtype=self.features.dtype)
         rows = rows + self.features.dtype.type(0)  # -0 becomes 0
@@ -127,7 +127,7 @@ class Pool:
             raise ReplituneError("hypotheses do not fit the pool", found=str(shapes), expected=str(wanted))
         if m and not (segments.min() >= 0 and segments.max() < self.n_segments):
             raise ReplituneError(
-                "a hypothesis of no segment",
+                "a hypothesis with an unknown segment",
                 found=f"segments {segments.min()} to {segments.max()}",
                 expected=f"0 to {self.n_segments - 1}",
             )
@@ -186,7 +186,7 @@ def _combine(direction, features, out):
             i += 1
 
 
-# nnan and nsz let LLVM vectorise a maximum; they change no value, as there are no NaN.
+# nnan and nsz let LLVM vectorise a maximum; they change no value, since there are no NaN.
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _largest(values, lo, hi):
     top = values[lo]
@@ -317,8 +317,8 @@ def _merge(
 
 @njit(cache=True)
 def _spread(features, statistics, new_features, new_statistics, source, H):
-    """The first H rows of grown arrays, features (F * M,) flat and statistics (M, K), moved apart
-    and the new ones put between them. A row only moves up, so the last goes first."""
+    """Move apart the first H rows of grown arrays, features (F * M,) flat and statistics (M, K), and
+    put the new ones between them. Rows only move up, so the last goes first."""
     M = len(source)
     for f in range(new_features.shape[1] - 1, -1, -1):
         for h in range(M - 1, -1, -1):

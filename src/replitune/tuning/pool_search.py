@@ -24,7 +24,7 @@ class PoolDirection:
 
 
 class PoolSearch:
-    """Exact line searches; what an axis needs is kept."""
+    """Exact line searches; what those along an axis need is computed once."""
 
     def __init__(self, pool: Pool, objective: Objective) -> None:
         self.pool = pool

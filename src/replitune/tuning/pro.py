@@ -1,9 +1,9 @@
 """Pairwise ranking optimisation (Hopkins & May 2011).
 
 Pairs of hypotheses of a segment are sampled; those whose sentence scores differ most train a
-linear classifier of their feature differences, whose weights are the new ones. The sentence
-score of BLEU is BLEU+1 (Lin & Och 2004), with the repairs of Nakov, Guzmán & Vogel (2012) as
-options; of another metric, its score on the segment alone.
+linear classifier on their feature differences, and its weights are the new ones. For BLEU, the
+sentence score is BLEU+1 (Lin & Och 2004), with the repairs of Nakov, Guzmán & Vogel (2012) as
+options; for another metric, it is the score on the segment alone.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from replitune.tuning.pool import Pool
 
 GRADIENT, GAIN, EVALUATIONS = 1e-5, 1e-9, 100
-"""The classifier is fitted where no slope is larger, where the loss falls by a smaller share, or
-after so many evaluations."""
+"""The classifier is fitted when no element of the gradient is larger, when a step lowers the loss by no
+larger share, or after so many evaluations."""
 
 
 @dataclass(frozen=True)
 class Pro(Tuner):
-    """Pairwise ranking optimisation. Names in the paper: Gamma, Xi, alpha's threshold, and psi."""
+    """Pairwise ranking optimisation. Gamma, Xi and psi are names in the paper; `threshold` is that of its
+    function alpha."""
 
     name = "pro"
 
@@ -39,23 +40,26 @@ class Pro(Tuner):
         int, about("Pairs kept per segment, those with the largest differences (Xi).", ge=1)
     ] = 50
     threshold: Annotated[
-        float, about("Pairs whose sentence scores (0 .. 1) differ by less are not used.", ge=0, lt=1)
+        float,
+        about(
+            "Pairs are used only if their sentence scores (0 .. 1) differ by more than this.", ge=0, lt=1
+        ),
     ] = 0.05
     l2: Annotated[
-        float, about("Penalty: l2 / 2 times the squared weights, beside the summed log loss.", ge=0)
+        float, about("Penalty added to the summed log loss: l2 / 2 times the sum of squared weights.", ge=0)
     ] = 1.0
     interpolation: Annotated[
         Literal["line"] | Annotated[float, about(gt=0, le=1)],
         about(
-            "Share of the new weights (psi), the rest being the start's, both with L1 norm 1: a "
-            "number (1 for the classifier's alone, the paper has 0.1), or `line`, where an exact "
+            "Share of the classifier's weights in the new ones (psi); the rest is the start's, both with "
+            "L1 norm 1. A number (1: the classifier's alone; 0.1 in the paper), or `line`, where an exact "
             "line search between and beyond the two finds the best corpus score."
         ),
     ] = "line"
     smooth_brevity: Annotated[
         float,
         about(
-            "Added to the reference length, 1 in Nakov et al., 4.1: without it PRO's outputs are short.",
+            "Added to the reference length (1 in Nakov et al., 4.1); without it, outputs are too short.",
             ge=0,
         ),
     ] = 0.5
@@ -142,7 +146,7 @@ def bleu_plus_one(
     length, words = np.maximum(z[:, -2], 1.0), z[:, -1] + smooth_brevity
     precision = power(np.prod(matches / totals, axis=1), 1.0 / order)
     if grounded:
-        # Unigrams are not smoothed, so what is left without a match is that of one unigram.
+        # Unigrams are not smoothed, so one unigram match stands in for no match at all.
         nothing = power(np.prod(np.maximum(one, 1.0) / totals, axis=1), 1.0 / order)
         precision = np.maximum(precision - nothing, 0.0)
     brevity = 1.0 - words / length
@@ -152,9 +156,9 @@ def bleu_plus_one(
 
 
 def fit_logistic(differences: NDArray[np.float64], l2: float) -> tuple[NDArray[np.float64], float, int]:
-    """Weights (F,) of the logistic regression on which each row of (M, F) is a positive
-    example (and its negative a negative one), the loss per row, and evaluations used: Newton's
-    method with steps that are halved."""
+    """Weights (F,) of the logistic regression in which each row of (M, F) is a positive example (and
+    its negative a negative one), the loss per row, and the number of evaluations; by Newton's method,
+    halving steps that do not lower the loss enough."""
     from replitune.tuning.pro_kernel import logistic
 
     size = differences.shape[1]

@@ -38,10 +38,10 @@ def logistic(differences, weights):
 
 @njit(cache=True, nogil=True)
 def sample(worth, offsets, key, samples, kept, threshold):
-    """(M, 2) rows (better, worse) of the kept pairs of all segments, of each segment those
-    with the largest differences; of equal ones those drawn first.
+    """(M, 2) rows (better, worse) of the kept pairs of all segments: for each segment those with
+    the largest differences, of equal ones those drawn first.
 
-    Draw j of segment s is a hash of (key, s, j), so a segment's pairs depend on no other's.
+    Draw j of segment s is a hash of (key, s, j), so a segment's pairs do not depend on other segments.
     """
     N = len(offsets) - 1
     out = np.empty((N * kept, 2), dtype=np.int64)

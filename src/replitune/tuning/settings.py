@@ -17,23 +17,25 @@ from replitune.tuning.interface import Tuner
 
 @dataclass(frozen=True, kw_only=True)
 class LoopSettings:
-    """How long to go on, and the sources of chance beside the tuner's own."""
+    """How long tuning goes on, and the sources of randomness besides the tuner's own."""
 
-    iterations: Annotated[int, about("Decode and optimise at most this often.", ge=1)] = 10
+    iterations: Annotated[int, about("Decode and optimise at most this many times.", ge=1)] = 10
     patience: Annotated[
         int,
         about(
-            "Stop after so many iterations without a better dev score, once there is a better one "
-            "than at the start.",
+            "Once a dev score is better than at the start, stop after this many iterations in a row "
+            "without a better one.",
             ge=1,
         ),
     ] = 2
-    min_gain: Annotated[float, about("What counts as better, in the metric's units.", ge=0)] = 0.01
+    min_gain: Annotated[
+        float, about("A dev score is better if it gains more than this, in the metric's units.", ge=0)
+    ] = 0.01
     min_promise: Annotated[
         float | None,
         about(
-            "Stop when the weights that the tuner proposes promise less than this, in the metric's "
-            "units: their score on the pool, beside the best dev score. `null`: never."
+            "Once a dev score is better than at the start, stop when the new weights' score on the pool "
+            "is better than the best dev score by less than this, in the metric's units. `null`: never."
         ),
     ] = 0.03
     init: Annotated[
@@ -73,7 +75,7 @@ def terms_of(word: str) -> list[tuple[float, str]]:
 
 class ObjectiveWord(Kind):
     """What weights are tuned for: a metric by name, or as a mapping with its options, or a sum of
-    metrics. Read, it is a text."""
+    metrics. It is read as a string."""
 
     words = "a metric, or a sum of metrics such as `0.5*ter - 0.5*bleu`"
 
@@ -111,8 +113,8 @@ class Tuning(LoopSettings):
         return self.tuners.get(name) or get_tuner(name)
 
     def for_tuner(self, name: str) -> dict[str, Any]:
-        """The settings that decide a run of one tuner, as JSON can write them, defaults filled in:
-        a mapping that reads as `Tuning` again."""
+        """The settings that decide a run of one tuner, as JSON can write them, with defaults filled
+        in: a mapping that can be read as `Tuning` again."""
         return {
             "metric": self.metric,
             "nbest": self.nbest,
@@ -158,8 +160,8 @@ TUNING = TuningMapping()
 
 
 def tuning_of(settings: Mapping[str, Any], tuner: str | None = None) -> dict[str, Any]:
-    """What `replitune.backends.interface.ReplicaJob` takes of settings of tuning, as JSON has them;
-    `tuner`: the name of the replica's, where one tunes it."""
+    """What `replitune.backends.interface.ReplicaJob` takes from tuning settings, which are as in JSON;
+    `tuner`: the name of the replica's tuner, if it has one."""
     tuning: Tuning = read(Annotated[Any, TUNING], settings, "tuning")
     return {
         "metric": tuning.metric,

@@ -17,7 +17,7 @@ from replitune.running.files import atomic_open, read_lines, read_text
 
 @dataclass(frozen=True)
 class WeightsFile:
-    """Named weights and how they came to be; what is not known is None."""
+    """Named weights and where they come from; what is not known is None."""
 
     weights: Mapping[str, list[float]]
     dev_score: float | None = None
@@ -102,7 +102,7 @@ def _read_ini(path: str | Path) -> dict[str, list[float]]:
 
 
 def _finite(value: float, name: str, path: str | Path, line: int | None = None) -> float:
-    """`value` as a float, when it is one."""
+    """`value` as a float; an error if it is not a finite one."""
     number = float(value) if abs(value) <= sys.float_info.max else math.nan
     if not math.isfinite(number):
         raise ReplituneError(

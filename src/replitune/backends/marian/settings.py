@@ -54,7 +54,9 @@ class TrainingSettings(Settings):
         Length, about("Translate and score dev each time, by `tuning.metric`; the best model is kept.")
     ] = "1e"
     patience: Annotated[int, about("Stop after so many scores in a row that are not better.", ge=1)] = 5
-    min_gain: Annotated[float, about("What counts as better, in the metric's units.", ge=0)] = 0.0
+    min_gain: Annotated[
+        float, about("A dev score is better if it gains more than this, in the metric's units.", ge=0)
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if self.length[-1] != self.every[-1]:

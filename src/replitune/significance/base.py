@@ -199,7 +199,7 @@ class TestResult:
         return note_text(self.notes)
 
     def swapped(self) -> TestResult:
-        """The same result seen from B."""
+        """The same result with A and B exchanged."""
         flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
         return replace(
             self,
@@ -246,7 +246,7 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
 
 
 def _swapped_variances(rows: tuple[VarianceRow, ...]) -> tuple[VarianceRow, ...]:
-    """A's and B's rows of the same source, exchanged."""
+    """The rows, with those of A and B for the same source exchanged."""
     swapped = list(rows)
     for i, (row, after) in enumerate(pairwise(rows)):
         if row.source == after.source:

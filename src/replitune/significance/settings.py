@@ -121,7 +121,7 @@ class TestSettings(Settings, frozen=True):
     ] = None
 
     def suite(self, name: str, testsets: Sequence[str]) -> dict[str, float]:
-        """The weights of a suite's test sets, which sum to 1; `testsets` are all there are."""
+        """The weights of a suite's test sets, which sum to 1; testsets: all that there are."""
         given = self.suites[name]
         if given == "all":
             given = tuple(testsets)
@@ -139,7 +139,7 @@ class TestSettings(Settings, frozen=True):
         return leading(self.tests())
 
     def of_people(self, judged: Sequence[str]) -> TestSettings:
-        """The tests of people, on the pairs whose systems were judged."""
+        """The settings of tests of people's judgements, on the pairs of judged systems; `all` if none."""
         own = tuple(entry for entry in self.methods if entry.name == PEOPLE) or (Entry(PEOPLE),)
         pairs = self.pairs
         if isinstance(pairs, tuple):
@@ -149,7 +149,7 @@ class TestSettings(Settings, frozen=True):
         return msgspec.structs.replace(self, methods=own, pairs=pairs, intervals=())
 
     def tests(self) -> list[Entry]:
-        """The tests; those that can use it are told whether replicas are paired."""
+        """The tests of metrics; if replicas are paired, those that can use it are told so."""
         entries = TESTS.entries(self.methods)
         entries = [entry for entry in entries if entry.name != PEOPLE] or entries
         if not self.paired_replicas:
@@ -163,7 +163,7 @@ class TestSettings(Settings, frozen=True):
 
 
 class ReplicaDesign(Settings):
-    """What replicas are; stands beside their numbers."""
+    """What replicas are; given beside their numbers."""
 
     design: Annotated[
         Design,

@@ -7,11 +7,11 @@ c of resample b under a 64-bit key is
     mix(mix(key + (b + 1) gamma) + (c + 1) gamma)          gamma = 2^64 / golden ratio, odd
 
 that is, each resample is a SplitMix64 sequence that starts at its own hashed state. The key
-comes from the Generator that the caller passed. Where a kernel needs more words than can be
-numbered beforehand (rejection), it continues the sequence that starts at (resample key) xor
-(c + 1) gamma.
+comes from the Generator that the caller passed. Where draw c may need more words than can be
+numbered in advance (rejection), they come from the sequence that starts at
+mix(((resample key) xor FURTHER) + (c + 1) gamma).
 
-Bounded integers are exactly uniform: rejected and drawn again, never a remainder.
+Bounded integers are exactly uniform: by rejection, never as a remainder.
 """
 
 from __future__ import annotations

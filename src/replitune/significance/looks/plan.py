@@ -37,11 +37,11 @@ def make_plan(
     fixed: Iterable[str] = (),
     together: bool,
 ) -> Plan:
-    """What is fixed before the first look, of settings that looks can follow.
+    """What is fixed before the first look; settings that looks cannot follow are refused.
 
-    most: by system, the most replicas of each kind. fixed: systems whose replicas are all there,
-    and cost nothing: all of them are looked at from the first look on. together: replicas that are
-    made later may not be like the first, as where the same settings can give other bytes.
+    most: by system, the most replicas of each kind. fixed: systems whose replicas all exist and cost
+    nothing, so that the first look uses all of them. together: replicas that are made later may
+    differ from the first, for example because the same settings can give other bytes.
     """
     require_followed(_refuse, tests, looks, design)
     return Plan(
@@ -67,7 +67,7 @@ def make_plan(
 
 
 def tests_of(plan: Plan) -> TestSettings:
-    """The test that a look makes of every pair; pairs are corrected by the looks themselves."""
+    """The test that a look makes of every pair; the looks themselves correct for many pairs."""
     lead = Entry(LEAD, plan.options, plan.method)
     return TestSettings(
         methods=(lead,), pairs=tuple(plan.pairs), alpha=plan.alpha, correction="none", intervals=()
@@ -81,7 +81,7 @@ def _refuse(path: Path_, message: str, **fields: Any) -> NoReturn:
 def require_followed(
     complain: Callable[..., Any], tests: TestSettings, looks: LookSettings, design: str
 ) -> None:
-    """Complain, by the place in an experiment file, of what looks cannot go by."""
+    """Complain about settings that looks cannot follow, with their place in an experiment file."""
     if design != "runs":
         complain(
             ("replicas", "design"),

@@ -64,7 +64,7 @@ class Decider(Kind):
 
 
 class LookSettings(RuleSettings, frozen=True):
-    """Numbers of replicas that the experiment decides itself; stands beside the numbers."""
+    """Numbers of replicas that the experiment chooses itself; given beside the numbers."""
 
     until: Annotated[
         Literal["settled"] | None,

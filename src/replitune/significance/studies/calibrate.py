@@ -107,7 +107,7 @@ def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int 
 
 
 def take(system: SystemStatistics, rows: NDArray[np.intp], name: str) -> SystemStatistics:
-    """Replicas `rows` of a system under another name, without groups; ids made unique."""
+    """Replicas `rows` of a system under another name, without groups and with unique ids."""
     return _ungrouped(name, np.ascontiguousarray(system.statistics[rows]))
 
 
@@ -204,7 +204,7 @@ def simulated(
 
 
 def common_sd(comparison: Comparison) -> float:
-    """Standard deviation of what a segment does to both systems alike."""
+    """Standard deviation of the effect of a segment that both systems share."""
     from replitune.significance.system_parts import linearise
 
     metric = comparison.metric
@@ -277,7 +277,7 @@ def calibrate(
 ) -> list[CalibrationRow]:
     """All three studies on the systems at hand, wherever their pools are large enough.
 
-    `unit` is the coin's. A study that no pool is large enough for has no rows.
+    unit: what a coin is flipped for. A study that no pool is large enough for has no rows.
     """
     rates: list[CalibrationRow] = []
     for n in ns:

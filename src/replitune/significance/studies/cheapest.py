@@ -5,7 +5,7 @@ Runs cost their tuning or training, segments their decoding and scoring by every
     cost = n (cost of a run of A and of B + N (cost of a segment by a run of A and of B))
 
 For each n there is a smallest N that suffices, or none; with it the cost falls and then rises in n,
-and a golden-section search finds where it turns.
+and a ternary search finds where it turns.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Prices:
             )
 
     def cost(self, plan: Plan) -> float:
-        """Of n runs of each system."""
+        """The cost of n runs of each system."""
         return plan.n_a * (self.run + plan.segments * self.segment)
 
 
@@ -110,7 +110,7 @@ class Search:
 
     @cached_property
     def segments(self) -> Callable[[int], int | None]:
-        """The fewest that n runs need; None when no number suffices."""
+        """The fewest segments that n runs need; None if no number suffices."""
         return cache(
             lambda n: segments_needed(partial(self.detectable, n), self.delta, self.fewest_segments)
         )

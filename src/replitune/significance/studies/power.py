@@ -1,9 +1,9 @@
 """How many replicas and segments does it take to find a difference of d?
 
-From a finished comparison, the pilot (`pilot`), to the power of plans with other numbers
-(`planned`) as rows and sentences. More segments do nothing about the noise of runs: when that alone
-is too large, no number of segments suffices. A pilot with few runs knows their noise poorly, so
-every answer has an interval: what it would be at the extremes of the pilot's components.
+The power of plans with other numbers (`planned`), from a finished comparison, the pilot (`pilot`),
+as rows and sentences. More segments do not reduce the noise of runs: if that alone is too large, no
+number of segments suffices. A pilot with few runs shows their noise poorly, so every answer has an
+interval: what it would be at the extremes of the pilot's components.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def design(pilot: Pilot) -> Plan:
 
 
 def plans(pilot: Pilot, replicas: Sequence[int], segments: Sequence[int] = ()) -> list[Plan]:
-    """What the experiment has, and every number of replicas with every number of segments.
+    """The plan of the experiment, and every number of replicas with every number of segments.
 
     Without `segments`: those at hand, twice and four times as many, and any number.
     """
@@ -159,8 +159,8 @@ def power_curve(
 
 
 def documents(pilot: Pilot, segments: int) -> int | None:
-    """The number of documents like those at hand with so many segments; None where segments are
-    the unit, and for any number of them."""
+    """How many documents like those at hand have this number of segments; None if segments are the
+    unit, and for any number of segments."""
     if pilot.documents is None or segments >= MANY_SEGMENTS:
         return None
     return max(1, round(segments * pilot.documents / pilot.segments))
@@ -196,7 +196,7 @@ def needed(
 ) -> dict[str, int | None]:
     """Segments with which a plan's replicas find `delta`, and their limits, as columns.
 
-    The limits are the numbers at which those of the detectable difference are `delta`.
+    The limits are the numbers at which the limits of the detectable difference are `delta`.
     """
 
     def estimate(N: int) -> float:
@@ -218,7 +218,7 @@ def segments_needed(detectable: Callable[[int], float], delta: float, fewest: in
     """The fewest segments N with detectable(N) <= delta, to half a percent; None when no number of
     them suffices.
 
-    `detectable` decreases, its square almost as a straight line in 1/N.
+    `detectable` decreases, and its square is almost linear in 1/N.
     """
     delta = abs(delta)
     known = {MANY_SEGMENTS: detectable(MANY_SEGMENTS)}
@@ -232,7 +232,7 @@ def segments_needed(detectable: Callable[[int], float], delta: float, fewest: in
     while high - low > max(1, high // 200):
         squares = known[last] ** 2 - known[before] ** 2
         inverse = 1 / last + (delta**2 - known[last] ** 2) * (1 / last - 1 / before) / (squares or 1.0)
-        # a little beyond, so that the next answer closes the other side
+        # a little beyond the root, so that the next value bounds it from the other side
         beyond = 1 + (0.002 if known[last] > delta else -0.002)
         guess = round(beyond / inverse) if inverse > 1 / MANY_SEGMENTS else 0
         if not low < guess < high:
@@ -248,8 +248,8 @@ def segments_needed(detectable: Callable[[int], float], delta: float, fewest: in
 
 
 def sentence(row: PowerRow, metric: str = "") -> str:
-    """What a plan can find, in words; where it was asked, also what a difference would take, and
-    whether two equal systems would be shown to be the same."""
+    """What a plan can find, in words; if asked, also what a given difference would take, and whether
+    two equal systems would be shown to be the same."""
     n = f"{row.n_a}" if row.n_a == row.n_b else f"{row.n_a} and {row.n_b}"
     runs = f"{n} runs" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
@@ -270,8 +270,8 @@ def sentence(row: PowerRow, metric: str = "") -> str:
 def family_sentence(
     pilot: Pilot, replicas: Sequence[int], pairs: Pairs, *, alpha: float = 0.05, power: float = 0.8
 ) -> str:
-    """What a pair of several would need with p adjusted for all `pairs`, with a bound on the noise of
-    runs and without: by Bonferroni, which max-t is never stricter than."""
+    """The differences that would be detected with p adjusted for all `pairs`, in words: with a bound on
+    the noise of runs, and without one, by Bonferroni's correction (max-t is never stricter)."""
     found = []
     for n in replicas:
         bounded = PlannedInFamily(pilot.model, n, pilot.segments, NOISE_RATIO, pairs, alpha=alpha)

@@ -241,7 +241,7 @@ def threshold(
     for _ in range(samples):
         rows = np.sort(rng.integers(0, len(p), len(p)))
         again, fit = crossing(delta[rows], p[rows], alpha)
-        if again is None:  # beyond the pairs, on the side where it does not show
+        if again is None:  # below all pairs, or above
             again = -np.inf if fit[0] <= alpha else np.inf
         drawn.append(again)
     low, high = (

@@ -47,7 +47,7 @@ class PowerSettings(Settings, frozen=True):
 
 
 class PlanningSettings(Settings, frozen=True):
-    """What the command asks beside: a margin, and prices."""
+    """What the command takes in addition: a margin, and prices."""
 
     margin: Annotated[
         Annotated[float, about(gt=0)] | None,

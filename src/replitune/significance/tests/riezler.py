@@ -1,11 +1,11 @@
-"""Approximate randomization, one replica of each system (Riezler and Maxwell 2005, Fig. 1).
+"""Approximate randomisation, one replica of each system (Riezler and Maxwell 2005, Fig. 1).
 
 For each resample, the outputs of A and B for each segment change places with probability 1/2;
 p is the share of resamples with abs(delta_r) >= abs(delta). With `exact`, p is over all exchanges,
 for metrics that count something (Zmigrod, Vieira and Cotterell 2022).
 
-A small p speaks of new segments translated by these two runs. Another pair of replicas can
-say the opposite: `replica="every"` shows how much.
+A small p generalises to new segments translated by these two runs. Another pair of replicas can
+give the opposite result: `replica="every"` shows how much pairs differ.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def riezler(
 ) -> list[TestResult]:
     """One replica of A against one of B, with the same exchanges under all metrics.
 
-    `details` of "every" has the distribution of p. With `unit` document, documents change places
-    as a whole.
+    With `replica` "every", `details` has the distribution of p. With `unit` document, documents
+    change places as a whole.
     """
     from replitune.significance.exchange import Sides
 
@@ -79,7 +79,7 @@ def riezler(
 def _rows(
     contrasts: Sequence[Contrast], sides: Sequence[Sides], keys: NDArray[np.uint64] | None
 ) -> list[TestResult]:
-    """With the same exchanges for all; without keys, all exchanges of each."""
+    """The rows, with the same exchanges for all; without keys, over all exchanges of each."""
     from replitune.significance.exchange import paired_exchange
 
     if keys is None:

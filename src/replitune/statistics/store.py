@@ -79,7 +79,7 @@ def write_store(
 
 
 def _ordered_replicas(system: SystemStatistics) -> Iterator[list[int]]:
-    """By their names; as many at once as have the rows of a row group, and at least one list."""
+    """Sorted by name, in lists with the rows of one row group each; at least one list."""
     order = sorted(range(system.n), key=lambda r: system.replicas[r])
     step = max(1, ROW_GROUP // max(system.segments, 1))
     for start in range(0, max(system.n, 1), step):
@@ -87,7 +87,7 @@ def _ordered_replicas(system: SystemStatistics) -> Iterator[list[int]]:
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows, `ROW_GROUP` at once."""
+    """The same rows, in tables of `ROW_GROUP` rows."""
     waiting = None
     for table in tables:
         waiting = table if waiting is None else pa.concat_tables([waiting, table])
@@ -135,7 +135,7 @@ def _dictionary(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArra
 
 
 def read_metadata(path: str | Path) -> StoreMetadata | None:
-    """The metadata of a file; None for a file without ours."""
+    """The metadata of a file; None for a file that does not have ours."""
     try:
         schema = pq.read_schema(path)
     except UNREADABLE as error:
@@ -277,7 +277,7 @@ def _check_same(first: _File, other: _File) -> None:
 
 
 def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _File:
-    """Batch by batch, into columns as narrow as may be: a store may take most of the memory."""
+    """Read batch by batch, into columns as narrow as possible: a store may take most of the memory."""
     names = {name: Names(path, name, nullable=name == "group") for name in NAMED}
     try:
         file = parquet_file(path)

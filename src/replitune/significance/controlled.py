@@ -153,7 +153,7 @@ def sharpen(sample: Sample, slopes: Floats) -> Sharpened:
     slope = (slopes.T * a).sum(axis=1)
     added = product(sample.x - centre, slope) / N
     added[at] += a * (corrected - mean)
-    if a.min() == a.max():  # judged and others are two samples of known size
+    if a.min() == a.max():  # the judged and the others: samples of known size, centred apart
         judged = np.zeros(N, bool)
         judged[at] = True
         for part in (judged, ~judged):

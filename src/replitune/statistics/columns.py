@@ -53,7 +53,7 @@ class Names:
     def _read_entries(self, dictionary: pa.Array) -> None:
         try:
             self._entries = dictionary.to_pylist()
-        except UnicodeDecodeError as error:  # pyarrow reads texts as bytes
+        except UnicodeDecodeError as error:  # pyarrow decodes texts only here
             raise ReplituneError(
                 f"text in column `{self._column}` that is not UTF-8",
                 file=self._path,

@@ -11,7 +11,7 @@ how far delta may still move:
     futile at q:     |delta| + C({L_k}, 2 futility) sqrt(sum L_k) < reach(q)
 
 C is the two-sided critical value of `critical`, W the test set's own part. With all replicas this
-is the ordinary test. docs/adaptive.md says what it gives; `benchmarks/adaptive` measures it.
+is the ordinary test. docs/adaptive.md shows what is gained; `benchmarks/adaptive` measures it.
 
 A one-sided test at q is half of the two-sided one at 2q: |delta| is replaced by delta times the sign
 that the test asks for, and q by 2q.

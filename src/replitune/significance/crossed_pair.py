@@ -73,7 +73,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, eq=False)
 class CrossedPair(Difference):
-    """Two systems, and what their components say about the difference."""
+    """Two systems, and what their components show about the difference."""
 
     a: SystemParts
     b: SystemParts

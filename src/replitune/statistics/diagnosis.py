@@ -170,7 +170,7 @@ def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
 
 
 def _replicas(numbers: Sequence[int]) -> str:
-    """Replicas numbered from 0, named to people from 1."""
+    """Replicas, numbered from 0, as people are told of them: numbered from 1."""
     shown = ", ".join(str(r + 1) for r in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
     return f"run {shown}" if len(numbers) == 1 else f"{len(numbers)} runs ({shown})"
 

@@ -177,7 +177,7 @@ def score_outputs(
     """Segment statistics (n, N, K) of all replicas of a system, int32 where the metric counts,
     float64 otherwise; and the number of distinct pairs, each of which was scored once.
 
-    `prepared` is ``metric.prepare(refs)``. `known` has the rows (N, K) of replicas by the SHA-256
+    `prepared` is from ``metric.prepare_texts``. `known` has the rows (N, K) of replicas by the SHA-256
     of their lines. `progress` is called with (pairs done, all pairs) from time to time.
     """
     shape = (outputs.n_segments, len(metric.statistic_names))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Design:
-    """Sizes, and standard deviations on the scale of a segment's score (of BLEU: of its logit)."""
+    """Sizes, and standard deviations on the scale of a segment's score (for BLEU, of its logit)."""
 
     n_a: int
     n_b: int

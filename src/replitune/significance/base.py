@@ -76,7 +76,7 @@ class Note:
     """Its kind, for programs: ``few-replicas``, ``out-of-reach``. Texts may change, codes not."""
     text: str
     about: str = ""
-    """The one system that it speaks of; empty: all of its row."""
+    """The one system that it is about; empty if it is about the whole row."""
 
 
 def without_none(*notes: Note | None) -> tuple[Note, ...]:
@@ -122,7 +122,7 @@ DETAILS = {
     "better_on": "test sets of a suite on which B is better (partial conjunction)",
     "worse_on": "test sets of a suite on which A is better",
 }
-"""What only some tests report, and its column."""
+"""Columns that only some tests fill, with their meaning."""
 
 OF_PEOPLE = {
     "judged": "segments of which people judged the outputs of both",
@@ -130,7 +130,7 @@ OF_PEOPLE = {
     "delta_alone": "the difference by the judgements alone",
     "se_alone": "its standard error",
 }
-"""What only the test of judgements reports; other files have no such columns."""
+"""Columns of the test of judgements alone; other files do not have them."""
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,14 @@ class TestResult:
     segments: int
     documents: int
     generalises_to: str
-    """What a small p speaks of: new segments (or documents), new runs, or both."""
+    """What a small p generalises to: new segments (or documents), new runs, or both."""
     se: float | None = None
     df: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
     ci_level: float | None = None
-    """Confidence of the interval by itself. Of simultaneous intervals it is above the one with
-    which all of them hold, of one-sided tests 1 - 2 alpha."""
+    """Confidence of this interval by itself: for simultaneous intervals higher than their joint
+    confidence, for one-sided tests 1 - 2 alpha."""
     p_min: float | None = None
     """The smallest p this test could have returned."""
     exact: bool = False
@@ -177,22 +177,22 @@ class TestResult:
     seed: int | None = None
     p_adjusted: float | None = None
     correction: str | None = None
-    """What made p_adjusted: max-t, holm, bh, none."""
+    """How p was adjusted: max-t, holm, bh, none."""
     notes: tuple[Note, ...] = ()
     details: dict[str, float] = field(default_factory=dict, repr=False)
-    """What only this method reports, of `DETAILS` and `OF_PEOPLE`."""
+    """Values that only some methods report, by their names in `DETAILS` and `OF_PEOPLE`."""
     p_values: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
     variances: tuple[VarianceRow, ...] = field(default=(), repr=False)
-    """Where the uncertainty of the difference comes from, where the test knows it."""
+    """Where the uncertainty of the difference comes from, if the test knows."""
     analysis: Estimate | None = field(default=None, repr=False, compare=False)
     """What this test knows about the pair beyond its row, for inference on many pairs at once."""
     next_run: NextRun | None = field(default=None, repr=False, compare=False)
-    """What decides whether the next run of B beats that of A, for all pairs together."""
+    """What predicts whether the next run of B beats that of A; evaluated for all pairs together."""
     uncertainty: Uncertainty | None = field(default=None, repr=False, compare=False)
-    """Var(delta) by its parts, for looks that ask what more runs would do to it."""
+    """The parts of Var(delta), for looks that estimate what more runs would change."""
 
     @property
     def note(self) -> str | None:
@@ -229,7 +229,7 @@ MIRRORED = {
     "superior_new": "superior_new",
     "superior_new_low": "superior_new_high",
 }
-"""Shares of B's wins: for A they are 1 - x, under the other name."""
+"""Probabilities that B wins; when A and B are exchanged, 1 - x under the mirrored name."""
 
 
 def _swapped_details(details: dict[str, float]) -> dict[str, float]:

@@ -43,7 +43,7 @@ class Components:
     delta: NDArray[np.float64]
     """(...)"""
     rep: NDArray[np.float64]
-    """(..., R) V_rep of each side, and each group of its replicas."""
+    """(..., R) V_rep of each group of replicas of each side."""
     nu_rep: NDArray[np.float64]
     seg: NDArray[np.float64]
     """(..., B) V_seg of each test set."""

@@ -24,7 +24,7 @@ from replitune.significance.system_parts import document_sums
 
 FOLDS = 10
 RIDGE = 1e-9
-"""Of standardised metrics: so that two that are the same share their slope."""
+"""Added to the variance of standardised metrics, so that two equal metrics share their slope."""
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -42,9 +42,9 @@ class Controls:
 
     replicas: tuple[str, ...]
     scores: Floats
-    """(R, N, M) of every run, segment and metric."""
+    """(R, N, M) for every run, segment and metric."""
     judged: NDArray[np.intp] | None
-    """(J,) which of the runs were judged; None where that is not known."""
+    """(J,) which of the runs were judged; None if that is not known."""
 
 
 class Judgements(MeanMetric):
@@ -79,9 +79,9 @@ class Sample:
     z: Floats
     """(n, M)"""
     weights: Floats
-    """(n,), which sum to 1."""
+    """(n,), summing to 1."""
     at: Whole
-    """(n,) places of the judged among all segments."""
+    """(n,) positions of the judged segments among all."""
     x: Floats
     """(N, M)"""
     units: NDArray[np.int32]
@@ -136,7 +136,7 @@ class Sharpened:
     slope: Floats
     """(M,) the mean of the slopes."""
     added: Floats
-    """(U,) what each unit adds."""
+    """(U,) what each unit adds to the error."""
     nu: float
 
     @property

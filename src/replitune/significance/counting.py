@@ -20,7 +20,7 @@ from replitune.significance.base import Comparison, Note, TestResult, without_no
 from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-13
-"""Scores that differ by less are equal: the same sums added up in another order."""
+"""Scores that differ by less count as equal: they may be the same sum, added up in another order."""
 
 ONE_REPLICA_NOTE = Note("one-replica", "one run each: says nothing about other runs")
 
@@ -140,7 +140,7 @@ def identical(comparison: Comparison) -> bool:
 
 
 LEVEL_OF_FEW = {2: ".30", 3: ".19", 5: ".12"}
-"""What a nominal .05 of `fu-bootstrap` is, by the number of replicas (docs/evidence.md)."""
+"""The actual level of `fu-bootstrap` at a nominal .05, by number of replicas (docs/evidence.md)."""
 
 
 def few_replicas_note(n_a: int, n_b: int) -> Note | None:
@@ -199,9 +199,9 @@ class Contrast(ScoredPair):
     """What is exchanged or drawn: segment, document, replica, or replica+segment."""
     aggregation: str = "mean"
     replicas: tuple[int, int] | None = None
-    """Of A and of B, for tests that look at one of each."""
+    """Positions of the replicas of A and of B, for tests that compare one of each."""
     speaks: str | None = None
-    """What a small p speaks of, if the unit does not tell."""
+    """What a small p generalises to, if not what the unit says."""
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -331,7 +331,7 @@ GENERALISES_TO = {
     "replica+segment": "new segments and new runs",
     "replica+document": "new documents and new runs",
 }
-"""What a small p speaks of, by what is exchanged or drawn."""
+"""What a small p generalises to, by what is exchanged or drawn."""
 
 
 def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:

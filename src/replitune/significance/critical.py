@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from replitune.arithmetic import exp, log, log1p
 
 TINIEST = 1e-100
-"""Tails below this are reported as this: p is never 0, and t quantiles are exact so far out."""
+"""Smaller tails are reported as this: p is never 0, and t quantiles are exact this far out."""
 
 
 Scope = Literal["both", "runs", "segments"]

@@ -35,12 +35,12 @@ from replitune.significance.variances import VarianceRow, variance_table
 RUN_EFFECT = 0.01
 """p of the F test below which samples are said to have a run effect."""
 SHARED_SEEDS = 0.01
-"""One-sided p of the correlation of runs with the same number below which it is told."""
+"""One-sided p below which a correlation of runs with the same number is reported."""
 FEWEST_FOR_FLAG = 5
 UNSTABLE = 4 * 1.4826
 """A run further than this many MADs from the median of its group is flagged: four standard
-deviations of a normal distribution. Of normal runs one group in six has one at n = 5, one in
-twelve at 10, one in twenty at 20 (docs/evidence.md)."""
+deviations of a normal distribution. If runs are normal, one group in six has such a run at n = 5,
+one in twelve at 10, one in twenty at 20 (docs/evidence.md)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,9 @@ class OddRun:
     run: int
     """Its position."""
     robust_sd: float
-    """Its distance from the median."""
+    """Its distance from the median, in robust standard deviations."""
     p: float
-    """That some run of normal ones is as far from the others."""
+    """Probability that, of normal runs, some run is as far from the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,9 @@ class Uncertainty:
 
     parts: Parts
     runs: tuple[tuple[str, tuple[str, ...]], ...]
-    """System and ids of the replicas of each part; of pairs of replicas, those of the first system."""
+    """System and ids of the replicas of each part; for paired replicas, those of the first system."""
     sign: float
-    """Of a one-sided alternative, that of the delta it asks for; 0 for a two-sided one."""
+    """Sign of the delta that a one-sided alternative asks for; 0 for a two-sided one."""
 
     def swapped(self) -> Uncertainty:
         """The same for A - B."""

@@ -27,16 +27,16 @@ TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
 
 UNITS = 1 << 12
-"""Units whose statistics are multiplied at once with how often they were drawn, where there are many."""
+"""Where there are many units, how many are multiplied at once by how often they were drawn."""
 
 FEW = 1 << 23
-"""Numbers that are kept as floats instead."""
+"""Up to this many numbers, all units are converted to floats once, and kept."""
 
 POOLS = 512
 """Bootstrap pools drawn at once."""
 
 SPARE = 4
-"""Standard deviations that a pool's Poisson counts aim below its number of draws."""
+"""By how many standard deviations the expected sum of Poisson counts is below a pool's number of draws."""
 
 CHUNK = 1024
 """Items of a pool drawn at once: their counts stay in the second-level cache."""
@@ -308,7 +308,7 @@ class Draws:
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
     replicas: Callable[[str], np.random.Generator]
-    """Makes the generator that draws whole replicas of a system, by name: a fresh one each time."""
+    """By the name of a system, a fresh generator that draws its whole replicas."""
 
 
 def named_draws(testset: str, seed: int) -> Draws:

@@ -71,8 +71,8 @@ class Ranking:
     tested: NDArray[np.bool_]
     """(S, S): the pair has a p-value; symmetric."""
     clusters: tuple[tuple[str, ...], ...] | None
-    """From best to worst; None when not every pair was tested, or when the p are not corrected so
-    that all decisions hold together."""
+    """From best to worst; None if not every pair was tested, or if p are not corrected so that all
+    decisions hold together."""
     notes: tuple[Note, ...] = ()
 
     joint: bool = True

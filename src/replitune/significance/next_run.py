@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from replitune.significance.base import TestResult
 
 LEVEL = 0.9
-"""Of the intervals."""
+"""Confidence of the intervals."""
 FEWEST_SYSTEMS = 4
-"""Whose scores say how large true differences are."""
+"""Fewest systems whose scores are used to tell how large true differences are."""
 FAMILY_DF = 4.0
-"""What the mean variance of all pairs weighs beside a pair's own, in degrees of freedom."""
+"""Weight of the mean variance of all pairs beside a pair's own, in degrees of freedom."""
 SHARES = 1024
-"""Nodes of log kappa, from -30 to 0, where they are dense."""
+"""Nodes of log kappa, from -30 to 0, denser towards 0."""
 
 Array = NDArray[np.float64]
 

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from replitune.significance.simultaneous import Estimate
 
 FAMILY_DF = 2.0
-"""What the mean of all variances weighs beside a system's own, in degrees of freedom."""
+"""Weight of the mean of all variances beside a system's own, in degrees of freedom."""
 CONTRADICTED = 0.01
 NODES = 256
-"""Tails at which critical values are known; between them their logarithms are interpolated."""
+"""Tails at which critical values are computed; between them, they are linear in the tail's logarithm."""
 NUMBERS = 2**26
-"""Draws times patterns times pairs: half a second."""
+"""Draws times patterns times (systems + pairs): half a second."""
 MOST_PATTERNS = 100
 FEWEST_DRAWS, MOST_DRAWS = 2**13, 2**19
 BLOCK = 2048
@@ -60,9 +60,9 @@ class Worst:
     tails: NDArray[np.float64]
     """(NODES,) descending from 1."""
     values: NDArray[np.float64]
-    """(NODES,) the largest |t| over pairs that is exceeded so often, in some pattern."""
+    """(NODES,) quantiles of the largest |t| over pairs at these tails, each in the worst pattern."""
     ratio: float
-    """Of the largest variance to the smallest, exceeded in `CONTRADICTED` of families."""
+    """Ratio of the largest variance to the smallest that is exceeded in `CONTRADICTED` of families."""
     draws: int
 
 
@@ -139,9 +139,9 @@ class Bound:
 
     ratio: float
     ns: tuple[int, ...]
-    """Runs of each system that has two, ascending."""
+    """Numbers of runs of the systems that have at least two, ascending."""
     pooled: float
-    """Mean of the variances of their runs' scores."""
+    """Mean of the variances of their runs' scores, weighted by degrees of freedom."""
     contradicted: bool
     seed: int
 
@@ -179,7 +179,7 @@ class Bounded:
     bound: Bound
     n: tuple[int, int]
     parts: Parts
-    """Those of shrunk variances; the last `own` are the test set's."""
+    """With shrunk variances; the last `own` parts are the test set's."""
     own: int
 
     @cached_property
@@ -226,7 +226,7 @@ class BoundedFamily:
     worst: Worst
     pairs: int
     sides: int
-    """1 of a one-sided test."""
+    """1 for a one-sided test, else 2."""
 
     def nodes(self, estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """log of adjusted p, descending, and critical values of a pair, ascending: between those of

@@ -70,9 +70,9 @@ class SystemSummary:
     ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By method: riezler, clark, fu."""
     notes: dict[str, tuple[Note, ...]] = field(default_factory=dict)
-    """By field; of an interval `ci_<method>`."""
+    """By field; for an interval, `ci_<method>`."""
     intervals: dict[str, Interval] = field(default_factory=dict, repr=False, compare=False)
-    """The same with their bootstrap distributions, for `intervals.overlap_ratio`."""
+    """The intervals with their bootstrap distributions, for `intervals.overlap_ratio`."""
 
 
 def sd(values: NDArray[np.float64]) -> float | None:

@@ -35,10 +35,10 @@ TESTS: Registry[Callable[..., Any]] = Registry(
 )
 
 LEAD = "crossed"
-"""The kind of test that leads: its first entry is what verdicts, ranks and looks go by."""
+"""The kind of test that leads: verdicts, ranks and looks are based on its first entry."""
 
 PEOPLE = "human"
-"""The kind of test that is of people's judgements, and of no metric."""
+"""The kind of test that tests people's judgements, not a metric."""
 
 
 def leading(methods: Sequence[Entry]) -> Entry:

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from replitune.significance.simultaneous import Largest
 
 Compared = Mapping[str, Sequence[Comparison]]
-"""A pair by metric id, on each test set."""
+"""A pair on each test set, by metric id."""
 
 REACHES = ("reach_twice_runs", "reach_twice_units")
-"""Details that are as much wider as simultaneous intervals are."""
+"""Details that widen by the same factor as simultaneous intervals."""
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
 

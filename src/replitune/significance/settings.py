@@ -21,7 +21,7 @@ class Baseline(Settings, frozen=True):
 Pairs = Literal["all"] | Baseline | tuple[tuple[str, str], ...]
 
 Weight = Annotated[float, about(gt=0)]
-"""Of a test set in a suite; they need not sum to 1."""
+"""Weight of a test set in a suite; weights need not sum to 1."""
 
 PlainCorrection = Literal["holm", "bh", "none"]
 Correction = Literal["max-t", "holm", "bh", "none"]
@@ -31,7 +31,7 @@ Family = Literal["pairs", "pairs x metrics", "all"]
 Design = Literal["runs", "samples", "nested"]
 
 Rule = Literal["better", "not-worse", "same"]
-"""What a system may have to be, for a program that decides."""
+"""What a program that decides may require of a system."""
 
 File = Annotated[str, about(min_length=1)]
 

@@ -29,11 +29,11 @@ from replitune.significance.noise_ratio import Bounded, BoundedFamily
 from replitune.significance.system_parts import Block
 
 MANY = 200.0
-"""With so many degrees of freedom the mean square of segments is as good as known."""
+"""With this many degrees of freedom, the mean square of segments is taken as known."""
 AT_ONCE = 50_000
 """Numbers (draws x pairs) at a time: what stays in a processor's cache."""
 ERROR = 2e-4
-"""Draws are added until an adjusted p is known so well, or eight errors away from alpha."""
+"""Draws are added until each adjusted p has this standard error, or is eight of its errors from alpha."""
 MOST_NUMBERS = 2**28
 """Draws times pairs beyond which none are added: some seconds."""
 
@@ -49,7 +49,7 @@ class Estimate:
     critical: Layers | Bounded
     scope: Scope
     sign: float
-    """Of a one-sided alternative, 1 when it is delta > 0; 0 for a two-sided one."""
+    """For a one-sided alternative 1 if it is delta > 0, else -1; 0 for a two-sided one."""
     means: tuple[NDArray[np.float64], NDArray[np.float64]]
     """(U,) unit values of A and of B, mean over replicas."""
     blocks: tuple[Block, ...]

@@ -27,9 +27,9 @@ SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
 MANY_CONTRIBUTING, FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 100.0, 30.0, 6.0
-"""Fewer units that make the difference than this: fewer degrees of freedom, a note, no p."""
+"""If fewer units than this make up the difference: fewer degrees of freedom, a note, no p."""
 KEPT_BYTES = 256 << 20
-"""Analyses of systems that are held for the next pair; the last two are always held."""
+"""Size of the analyses that are kept for later pairs; the last two are always kept."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Block:
 
     units: slice
     nu: float
-    """Degrees of freedom of what they add: N - 1, of documents G_eff - 1."""
+    """Degrees of freedom of what they add: N - 1 for segments, G_eff - 1 for documents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,8 @@ class SystemParts:
     scores: NDArray[np.float64]
     """(n,) of each replica."""
     units: NDArray[np.float64]
-    """(n, U): what each unit (segment or document) adds to each replica's score, on the scale on
-    which V_seg of two systems is the squared distance of their means over replicas."""
+    """(n, U): what each unit (segment or document) adds to each replica's score, scaled so that
+    V_seg of two systems is the squared distance of their means over replicas."""
     blocks: tuple[Block, ...]
     segments: int
     documents: int

@@ -28,9 +28,9 @@ ENOUGH = 0.75
 """Share of Var(delta) above which the other source cannot help: without the other source the
 standard error would be sqrt(.75) = 87% of what it is."""
 WIDE = 0.5
-"""Width of a share's interval from which it is told."""
+"""The interval of a share is reported if it is at least this wide."""
 NOTHING = 1e-9
-"""Shares below this are 0 but for rounding."""
+"""Shares below this are 0 up to rounding."""
 MOST = 1e9
 """As good as infinitely many degrees of freedom."""
 
@@ -42,20 +42,20 @@ class VarianceRow:
     source: str
     """runs, segments (or documents), system x segment (or document), rest."""
     about: str | None
-    """The system whose runs they are; None: of both, or of the differences of paired runs."""
+    """The system whose runs they are; None for both systems, and for differences of paired runs."""
     sd: float
     """Standard deviation of what one run, one segment, or one run on one segment adds. Of system x
     segment: to the difference B - A."""
     low: float
     high: float
     n: float
-    """Var(delta) has sd^2 / n of it: runs, segments or effective documents, or their product."""
+    """Number of runs, of segments or effective documents, or their product: sd^2 / n is in Var(delta)."""
     share: float | None
-    """Of Var(delta): runs with their noise on single segments, and what is left, the test set's,
-    beside system x segment. None of sources that have no part of their own."""
+    """Share of Var(delta): of runs with their noise on single segments, and in the row of system x
+    segment the rest, the test set's. None for sources without a part of their own."""
     share_low: float | None = None
     share_high: float | None = None
-    """Its interval."""
+    """The interval of the share."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Share:
 
     row: VarianceRow
     percent: int
-    """Percents of all sources add up to 100."""
+    """Those of all sources add up to 100."""
 
     def __str__(self) -> str:
         return percent_text(self.percent, self.row.share or 0.0)

@@ -130,7 +130,7 @@ def statistics(table: pa.RecordBatch, metric: Metric, path: Path, first: int) ->
 
 
 LENGTHS = ("ref_len", "ref_length")
-"""Words of the references."""
+"""Statistics that count words of the references."""
 
 
 def _require_possible(values: NDArray, metric: Metric, path: Path, first: int) -> None:

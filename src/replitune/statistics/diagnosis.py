@@ -16,7 +16,7 @@ from pathlib import Path
 from replitune.statistics.outputs import Outputs
 
 SAMPLE = 300
-"""Segments looked at, evenly spaced."""
+"""Segments examined, evenly spaced."""
 
 _STOPS = ".,?!;:"
 _ENOUGH = 10  # fewest punctuation marks on either side to judge by

@@ -36,14 +36,14 @@ class Given:
     """One test set under each metric."""
 
     testset: str | None
-    """Its name, where the table has one."""
+    """Its name, if the table has one."""
     stores: list[SegmentStatistics]
     segments: list[str]
     """Their ids, in order."""
     read_as: tuple[str, ...]
     warnings: tuple[str, ...]
     undirected: tuple[str, ...] = ()
-    """Metrics of which nothing says whether more or less is better; they are taken as the former."""
+    """Metrics for which nothing says whether higher or lower is better; higher is assumed."""
 
     @property
     def run_level(self) -> bool:

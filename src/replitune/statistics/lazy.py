@@ -12,7 +12,7 @@ from replitune.errors import ReplituneError
 from replitune.statistics.systems import SystemStatistics
 
 KEPT_BYTES = 1 << 30
-"""Statistics that a store holds in memory; one file is always held."""
+"""Size of the statistics that a store keeps in memory; one file is always kept."""
 
 Loader = Callable[[Path], Mapping[str, SystemStatistics]]
 

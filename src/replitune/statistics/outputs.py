@@ -98,7 +98,7 @@ class DistinctPairs:
     hyps: list[str]
     """D hypotheses."""
     inverse: NDArray[np.int64]
-    """(n, N): the pair of each replica's segment."""
+    """(n, N): which pair each replica has for each segment."""
 
 
 Lines = str | Path | Sequence[str]

@@ -16,23 +16,23 @@ from typing import NamedTuple
 from replitune.statistics.outputs import Outputs
 
 SAMPLE = 100
-"""Segments looked at, evenly spaced."""
+"""How many segments are examined, evenly spaced; up to twice as many."""
 FEWEST = 30
-"""Fewer segments of a test set can look like anything."""
+"""Smaller test sets are not examined: a few segments can look like anything."""
 FREQUENT = 100
 """Most frequent words of the references, by which their language is known."""
 LANGUAGE = 0.6
 """Least use of these words, as a share of the references' use: outputs of WMT22 have .84 and more, their
 sources .49 and less."""
 NEARER = 0.1
-"""How much more like another segment's reference than like its own an output is that stands on the
-wrong line."""
+"""An output seems to be on the wrong line if its overlap with another segment's reference exceeds that
+with its own by more than this."""
 SHIFTED = 0.15
-"""Share of such segments; outputs of WMT22 have .025 at the most, half a file that is shifted .39."""
+"""Share of such segments that is too large: outputs of WMT22 have .025 at most, a half-shifted file .39."""
 CHANCE = 3
-"""How many times as many they are to be as those that resemble a segment far away so."""
+"""How many times as many they must be as segments that resemble one far away in this way."""
 OWN = 1.5
-"""How much more than others' a reference is to resemble its output."""
+"""How many times as much outputs must overlap with their own references as with others."""
 
 TEXTS = {
     "shifted": "outputs resemble the references of neighbouring lines more than their own: a line may "

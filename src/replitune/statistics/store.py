@@ -39,7 +39,7 @@ ROWS = 1 << 18
 ROW_GROUP = 1 << 20
 """Rows that are written at once."""
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
-"""What pyarrow raises for files that are no Parquet, or damaged."""
+"""What pyarrow raises for files that are not Parquet, or damaged."""
 
 
 def write_store(
@@ -198,7 +198,7 @@ class _File(NamedTuple):
     metadata: StoreMetadata | None
     systems: dict[str, SystemStatistics]
     segments: NDArray[np.int64]
-    """(N,) their numbers."""
+    """(N,) numbers of the segments."""
     documents: list[str] | None
     """The document id of each segment."""
 

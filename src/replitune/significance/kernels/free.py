@@ -77,7 +77,7 @@ TOGETHER = 512
 """Subsets corrected at once: they stay in the first-level cache."""
 
 FEW = 8
-"""Words up to which corrections are tried in many subsets at once."""
+"""Up to this many words, corrections are tried in many subsets at once."""
 
 
 @njit(cache=True, nogil=True)

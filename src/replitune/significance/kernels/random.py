@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FURTHER = np.uint64(0xD1B54A32D192ED03)
-"""Tells words that are drawn when the numbered ones do not suffice."""
+"""Marks words that are drawn when the numbered ones do not suffice."""
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)

@@ -21,7 +21,7 @@ from replitune.significance.registry import LEAD
 from replitune.significance.settings import TestSettings
 
 FOLLOWED = {"scope": ("both", "runs"), "noise_ratio": ("none",)}
-"""Values of options of the test that looks can go by, where there are others."""
+"""The values that looks can follow, of options of the test that have others, too."""
 
 
 def make_plan(

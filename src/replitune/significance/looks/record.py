@@ -32,7 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     """Label of the test."""
     options: dict[str, str | bool]
-    """Of the test."""
+    """Options of the test."""
     alpha: float
     families: int
     correction: str
@@ -42,12 +42,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     skip: float
     pairs: list[tuple[str, str]]
     most: dict[str, dict[str, int]]
-    """The most replicas of each system, by what they come from."""
+    """The most replicas of each kind, by system."""
     sizes: dict[str, list[int]]
-    """Replicas of each kind at the looks of each system."""
+    """Numbers of replicas of each kind at the looks, by system."""
     together: bool | msgspec.UnsetType = msgspec.UNSET
-    """True: systems of a pair that is not settled get more replicas together, because those of
-    another day may not be like these."""
+    """True: both systems of a pair that is not settled get more replicas at the same time, because
+    replicas made later may differ from these."""
 
     @property
     def confidence(self) -> float:
@@ -100,11 +100,11 @@ class PairLook(msgspec.Struct, frozen=True, kw_only=True):
     variance: float | None = None
     """Var(delta)."""
     parts: list[float] = []
-    """Its parts: of the runs of A and of B (and tuner), the last one the test set's own."""
+    """Its parts: those of the runs of A and of B (by tuner), and last that of the test set."""
     nus: list[float] = []
     """Their degrees of freedom."""
     left: list[float] = []
-    """Of the parts of runs, what more runs would take away."""
+    """What more runs would take away from the parts of runs."""
     p_alone: float | None = None
     """Ordinary p, as if this were the only look."""
     p_look: float | None = None
@@ -114,7 +114,7 @@ class PairLook(msgspec.Struct, frozen=True, kw_only=True):
     p_adjusted: float | None = None
     """The same, adjusted for all pairs."""
     level: float | None = None
-    """Which p would have been enough."""
+    """The p that would have been enough."""
     ci_low: float | None = None
     ci_high: float | None = None
     """The rule's interval, of this pair alone."""
@@ -123,7 +123,7 @@ class PairLook(msgspec.Struct, frozen=True, kw_only=True):
     decision: str = OPEN
     more_a: bool = False
     more_b: bool = False
-    """It asks for more runs of A, of B."""
+    """Whether the pair asks for more runs of A, and of B."""
     note: str | None = None
 
 
@@ -134,7 +134,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     systems: dict[str, SystemLook]
     pairs: list[PairLook]
     drift: float | msgspec.UnsetType = msgspec.UNSET
-    """p of equal scores in all batches of replicas, where it is small."""
+    """p of the hypothesis that all batches of replicas score alike, if it is small."""
     next: dict[str, int]
     """Systems that get more runs, and how many of each kind they will have."""
 

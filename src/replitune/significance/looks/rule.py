@@ -32,7 +32,7 @@ from replitune.significance.looks.settings import RuleSettings
 
 Array = NDArray[np.float64]
 STEPS = 60
-"""Bisections of log p: more than its digits."""
+"""Bisections of log p: more than it has digits."""
 LOWEST = -230.0
 """log of the smallest p."""
 
@@ -46,14 +46,14 @@ class Outlook:
     now: Parts
     """Var(delta) at this look."""
     last: Parts
-    """With all the replicas that there may be, as far as this look can tell."""
+    """Var(delta) with all the replicas that there may be, as estimated at this look."""
     left: Array
     """(..., R) L_k: the variance of what more runs add to delta."""
     nus: Array
-    """(..., R) degrees of freedom of these."""
+    """(..., R) their degrees of freedom."""
     rule: RuleSettings
     sign: float = 0.0
-    """Of a one-sided test, that of the delta that it asks for."""
+    """Sign of the delta that a one-sided test asks for; 0 for a two-sided one."""
 
     @property
     def size(self) -> Array:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from replitune.settings import Kind, Path_, Reading, Settings, about, json_schema, shown
 
 FEWEST = 3
-"""Runs of each system at the first look: two have a level of .075 at .05."""
+"""Fewest runs of each system at the first look: with two, the level at a nominal .05 is .075."""
 SCHEDULE = (3, 5, 8, 12, 20)
-"""Those of the simulations."""
+"""The numbers of runs in the simulations."""
 
 
 class RuleSettings(Settings, frozen=True):

@@ -39,7 +39,7 @@ Test = Callable[[Comparison, np.random.Generator], float | None]
 """p of a comparison, or None where the test has none."""
 
 EXACT_UNDER_A_A = ("replica-permutation", "fu-ar")
-"""Replicas of one system are exchangeable, and pairs in drawn order are random pairs."""
+"""Tests that are: replicas of one system are exchangeable, and pairs in drawn order are random pairs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class CalibrationRow:
     study: str
     """A/A, coin flip, or simulation."""
     null: str
-    """What holds: "same system", "next test set", or "this test set"."""
+    """The null hypothesis: "same system", "next test set", or "this test set"."""
     pool: str
     """The system (or the two), or "all" for A/A over every pool."""
     n_a: int

@@ -42,7 +42,7 @@ class Prices:
     """CPU seconds of one run of A and one of B together."""
 
     run: float
-    """To make them, before the test set."""
+    """To tune or train them."""
     segment: float
     """To decode and score one segment."""
 

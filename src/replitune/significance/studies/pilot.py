@@ -45,8 +45,8 @@ class VarianceModel:
     interaction: NDArray[np.float64]
     """(..., S, B) sigma2_e."""
     units: NDArray[np.float64]
-    """(B,) of one segment of the plan, how many effective units are on each test set: 1; where
-    documents are the unit, effective documents per segment; on a suite its share."""
+    """(B,) effective units on each test set per segment of the plan: 1; where documents are the unit,
+    effective documents per segment; on a suite, the test set's share."""
 
     @property
     def paired(self) -> bool:
@@ -65,9 +65,9 @@ class Pilot:
     """Groups of equal size; 1 where there are none or they differ."""
     segments: int
     documents: int | None
-    """Of the test set where they are the unit; None: segments are."""
+    """Documents of the test set if they are the unit; None if segments are."""
     units: NDArray[np.float64]
-    """(B,) effective units of each test set, for one segment."""
+    """(B,) effective units of each test set, per segment."""
     components: Components
     nu_both: NDArray[np.float64]
     """(R, B) degrees of freedom of V_int."""

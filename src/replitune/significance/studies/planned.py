@@ -29,12 +29,12 @@ from replitune.significance.noise_ratio import Pairs, Worst, shrunk, worst_case
 from replitune.significance.studies.pilot import VarianceModel
 
 MANY_SEGMENTS = 10_000_000
-"""Stands for any number of them: what they add to Var(delta) is taken as 0."""
+"""Stands for any number of segments: what they add to Var(delta) is taken as 0."""
 NODES = 4096
-"""Of one set of components; within 1% of a simulation with 200,000 trials."""
+"""Nodes for one set of components; within 1% of a simulation with 200,000 trials."""
 SEARCH_NODES = 1024
 FEW_NODES = 256
-"""Of each of many sets of components; within 2%."""
+"""Nodes for each of many sets of components; within 2%."""
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ from replitune.significance.studies.planned import (
 )
 
 CONFIDENCE = 0.9
-"""Of the intervals."""
+"""Confidence of the intervals."""
 Interval = tuple[float, float]
 NOISE_RATIO = 3.0
-"""The bound that is named for families: twice what is seen of systems of one kind."""
+"""The bound in sentences about families: twice the ratio seen in systems of one kind."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PowerRow:
     segments: int
     """`MANY_SEGMENTS` stands for any number of them."""
     design: bool
-    """The plan is what this experiment has."""
+    """Whether the plan is that of this experiment."""
     alpha: float
     delta: float
     power: float
@@ -57,15 +57,15 @@ class PowerRow:
     """Probability of finding a difference of `detectable`."""
     detectable: float
     asked: float | None = None
-    """A difference to be found with the wanted probability by as many replicas."""
+    """A difference to be found with the wanted probability and these numbers of replicas."""
     needed: int | None = None
     """Segments that this takes; None when no number of them suffices, or nothing is asked."""
     unit: str = "segment"
-    """What is new in a new test set; of `document`, `segments` come in documents of the size at
+    """What is new in a new test set; with `document`, `segments` come in documents of the size at
     hand."""
     documents: int | None = None
     confidence: float = CONFIDENCE
-    """Of the limits that follow: what the pilot leaves open."""
+    """Confidence of the limits that follow, which show what the pilot leaves open."""
     power_low: float | None = None
     power_high: float | None = None
     detectable_low: float | None = None
@@ -76,7 +76,7 @@ class PowerRow:
     margin: float | None = None
     """Two systems that differ by less count as the same."""
     same: float | None = None
-    """Probability that two systems without any difference are shown to be."""
+    """Probability that two systems without any difference are shown to be the same."""
     same_low: float | None = None
     same_high: float | None = None
     smallest_margin: float | None = None

@@ -57,7 +57,7 @@ class ReplicationRow:
     pool_b: int
     alpha: float
     delta: float
-    """Of the two runs; mean over the small experiments."""
+    """Of the two runs, or the mean over the small experiments."""
     case: str | None = None
     """Which single runs; None for small experiments."""
     replica_a: str | None = None

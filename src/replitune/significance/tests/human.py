@@ -41,7 +41,7 @@ from replitune.significance.system_parts import (
 from replitune.significance.tests.crossed import UnitOrAuto
 
 FEW_JUDGED, FEWEST_JUDGED = 50.0, 10.0
-"""Fewer judged segments, or documents' worth of them, than this: a note, and no p."""
+"""If fewer segments were judged than this: a note, and no p."""
 ODD = 0.01
 """p below which raters, or judged and other segments, are said to differ."""
 
@@ -132,7 +132,7 @@ class HumanPair(Difference):
     word: str
     """The unit: segment, document."""
     both: bool
-    """Whether the noise of runs is counted, as far as it is seen."""
+    """Whether the noise of runs is counted, as far as it is known."""
 
     @property
     def speaks_of_runs(self) -> bool:

@@ -132,7 +132,7 @@ class SumsOfSquares:
     between_systems: float
     """On S - 1."""
     between_runs: float
-    """Of one system, on M - S."""
+    """Of runs within systems, on M - S."""
     interaction: float
     """System by segment, on (S - 1) (N - 1)."""
     rest: float
@@ -183,11 +183,11 @@ class Fit:
     table: SumsOfSquares
     noise: float
     segments: float
-    """Of the effects of segments."""
+    """Variance of the effects of segments."""
     runs: float
-    """Of the effects of runs; 0 in the model without."""
+    """Variance of the effects of runs; 0 in the model without."""
     df: float
-    """Of a difference between systems."""
+    """Degrees of freedom of a difference between systems."""
 
     def se(self, s: int, t: int) -> float:
         """Standard error of mean t minus mean s; the effects of segments cancel."""

@@ -454,6 +454,6 @@ def test_power_of_a_family_with_a_bound_is_that_of_the_gate(systems, n, ratio):
 def test_advice_of_a_family_names_the_bound_beside_bonferroni():
     known = random_pilot(6, 3, 200)
     text = family_sentence(known, [3, 5], ((0, 1), (0, 2), (1, 2)))
-    assert text.startswith("of 3 pairs, p adjusted, `crossed: {noise_ratio: 3}`, asked for before looking")
+    assert text.startswith("for one of 3 pairs, with adjusted p, `crossed: {noise_ratio: 3}`, chosen")
     bounds = [Planned(known.model, Plan(n, n, 200), alpha=0.05 / 3).detectable() for n in (3, 5)]
     assert all(f"({bound:.2g})" in text for bound in bounds)

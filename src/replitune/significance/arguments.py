@@ -26,15 +26,15 @@ Unit = Annotated[
 ]
 Strata = Annotated[
     Literal["groups", "none"],
-    about("`groups`: runs of one tuner are exchanged with, and drawn like, their own kind only."),
+    about("`groups`: runs are exchanged with, and drawn from, runs of the same tuner only."),
 ]
 Aggregation = Annotated[
     Literal["mean", "pooled"], about("Mean of the scores of runs, or score of their pooled statistics.")
 ]
 Paired = Annotated[bool, about("Run k of A and run k of B, by id, share a seed.")]
-ReplicaId = Annotated[str, about("The run with the median score (`median`), or of that id.")]
-ReplicaOfA = Annotated[str | None, about("The same of A alone.")]
-ReplicaOfB = Annotated[str | None, about("The same of B alone.")]
+ReplicaId = Annotated[str, about("The run with the median score (`median`), or with this id.")]
+ReplicaOfA = Annotated[str | None, about("The run of A, if not `replica`.")]
+ReplicaOfB = Annotated[str | None, about("The run of B, if not `replica`.")]
 Folded = Annotated[
     Literal["folded"] | None, about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test.")
 ]

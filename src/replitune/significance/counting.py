@@ -147,10 +147,13 @@ def few_replicas_note(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return Note("one-replica", "one run: differences between runs are not seen")
+        return Note("one-replica", "one run: differences between runs cannot be estimated")
     if n < 10:
         at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
-        text = f"{n} runs: a bootstrap of so few rejects too often (about {level} for .05 at n = {at})"
+        text = (
+            f"{n} runs: a bootstrap of so few rejects too often, and its interval is too narrow "
+            f"(level about {level} at a nominal .05, n = {at})"
+        )
         return Note("few-replicas", text)
     return None
 

@@ -38,7 +38,7 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
         raise ReplituneError(
             f"too many sums for an exact p of {side.metric.id}",
             found=f"{sums:.0f} in {len(d)} units",
-            expected=f"{MOST_SUMS} at most, and sums times units {MOST_ADDITIONS}",
+            expected=f"at most {MOST_SUMS}, and at most {MOST_ADDITIONS} for sums times units",
             fix=SAMPLE,
         )
     probability = coin_sums(sizes)

@@ -120,7 +120,7 @@ def riezler_interval(
     half: Annotated[
         Literal["with replacement", "without replacement"] | None,
         about(
-            "Neubig's Algorithm 4, subsets of N/2. With replacement, the interval is sqrt(2) too "
+            "Neubig's Algorithm 4, subsets of N/2. With replacement, the interval is sqrt(2) times too "
             "wide for N segments; without, its width is right."
         ),
     ] = None,

@@ -46,12 +46,12 @@ class HumanSettings(Settings, frozen=True):
         ),
     ]
     metrics: Annotated[
-        Literal["all"] | tuple[str, ...], about("Ids of the metrics that sharpen them.", min_length=1)
+        Literal["all"] | tuple[str, ...], about("Ids of the metrics that sharpen judgements.", min_length=1)
     ] = "all"
     score_column: Annotated[File | None, about("Column of the scores.")] = None
     first_segment: Annotated[
         Literal[0, 1] | None,
-        about("Number of the first segment; by default 1 where the last number is that of segments."),
+        about("Number of the first segment; by default 1 if the largest is the number of segments."),
     ] = None
 
 
@@ -63,14 +63,14 @@ class TestSettings(Settings, frozen=True):
 
     __test__ = False  # not a test case for pytest
 
-    alpha: Annotated[float, about("Level of the tests and of 1 - confidence.", gt=0, lt=1)] = 0.05
+    alpha: Annotated[float, about("Level of the tests; confidence is 1 - alpha.", gt=0, lt=1)] = 0.05
     samples: Annotated[int, about("Resamples of each resampling test.", ge=1, le=1_000_000_000)] = 10_000
     pairs: Annotated[Pairs, about("`all`, `baseline: NAME`, or a list of [A, B].", min_length=1)] = "all"
     methods: Annotated[
         Methods,
         about(
-            "The tests; `crossed` is the recommended one. Its first entry, whatever its `id`, leads: "
-            "verdicts, ranks and looks go by it. Without one, the first test leads.",
+            "The tests; `crossed` is recommended. Its first entry, whatever its `id`, leads: it decides "
+            "verdicts, ranks and looks. Without one, the first test leads.",
             min_length=1,
         ),
     ] = (Entry("crossed"), Entry("clark"))
@@ -107,16 +107,16 @@ class TestSettings(Settings, frozen=True):
     suites: Annotated[
         dict[Name, Literal["all"] | tuple[str, ...] | dict[str, Weight]],
         about(
-            "One verdict over several test sets, by a name of its own: `all` of them, a list, or "
+            "One verdict over several test sets, under a name of its own: `all` of them, a list, or "
             "`TEST SET: WEIGHT`. The difference is the weighted mean of those on the test sets; "
-            "runs are the same on all of them, and tests by `crossed` know that."
+            "runs are the same on all of them, and `crossed` accounts for that."
         ),
     ] = msgspec.field(default_factory=dict)
     paired_replicas: Annotated[bool, about("Run k of every system shares its seed.")] = False
     human: Annotated[
         HumanSettings | None,
         about(
-            "Which system people prefer, by few judgements and metrics of all segments: docs/judging.md."
+            "Which system people prefer, from few judgements and metrics of all segments: docs/judging.md."
         ),
     ] = None
 
@@ -172,6 +172,6 @@ class ReplicaDesign(Settings):
             "segment independently, as from a language model at a temperature. Samples have no run "
             "effect, so the tests ask about new segments and new samples; whether the data agree "
             "is tested. `nested`: the replicas of one kind are samples of one run, such as a prompt. "
-            "In an experiment, that of its replicas when it is not given."
+            "An experiment that does not say it goes by the kinds of its replicas."
         ),
     ] = "runs"

@@ -268,7 +268,7 @@ def contributing_note(few: float, enough: bool, unit: str) -> Note | None:
     if few >= FEW_CONTRIBUTING:
         return None
     what = "p is approximate" if enough else "no p"
-    text = f"most of the difference comes from a few {unit}s, as if there were {few:.0f} of them: {what}"
+    text = f"most of the difference comes from a few {unit}s (effectively {few:.0f}): {what}"
     return Note("few-contributing", text)
 
 

@@ -222,7 +222,7 @@ def _unsure(row: VarianceRow, others: bool = False) -> str:
     if others:
         low, high = 1 - high, 1 - low
     low_text, high_text = (percent_text(round(100 * x), x) for x in (low, high))
-    return f" (so few runs leave open {low_text} to {high_text})"
+    return f" ({low_text} to {high_text} with so few runs)"
 
 
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:

@@ -165,7 +165,7 @@ def require_lengths(values: NDArray, replicas: Sequence[str], metric: Metric, pa
 def refuse(statistics: NDArray, where: str, metric: Metric, path: Path, expected: str) -> NoReturn:
     named = zip(metric.statistic_names, statistics, strict=True)
     raise ReplituneError(
-        f"statistics of {metric.id} that no text has",
+        f"impossible statistics of {metric.id}",
         file=path,
         found=f"{where}: " + ", ".join(f"{name} {value:g}" for name, value in named),
         expected=expected,

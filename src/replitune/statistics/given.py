@@ -139,7 +139,7 @@ class _Arranged:
                     "two systems whose names differ only in capitals or spaces",
                     file=_file(self.tables[0]),
                     found=f"{other!r} and {name!r}",
-                    fix="write one of them otherwise; if they are one system, alike",
+                    fix="rename one of them or, if they are the same system, spell both alike",
                 )
         return systems
 
@@ -349,7 +349,7 @@ class _Arranged:
             + ("" if len(self.metrics.names) == 1 else " and metric"),
             fix="say what the column of the segment is called: --columns segment=NAME"
             if by_run
-            else "if these are several runs or test sets, say which column tells them: "
+            else "if these are several runs or test sets, say which column tells them apart: "
             "--columns replica=NAME testset=NAME",
         )
 

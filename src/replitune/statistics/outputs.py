@@ -125,7 +125,7 @@ def lines_of(text: Lines, otherwise: str) -> tuple[str | Path, list[str]]:
     for number, line in enumerate(lines, start=1):
         if not isinstance(line, str):
             raise ReplituneError(
-                "a segment that is no text",
+                "a segment that is not text",
                 file=otherwise,
                 line=number,
                 found=repr(line),

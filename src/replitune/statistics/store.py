@@ -302,7 +302,7 @@ def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _F
             values[at] = of_batch
             first = at.stop
         if at.stop != rows:
-            raise pa.ArrowInvalid(f"it says that it has {rows} rows, and has {at.stop} or more")
+            raise pa.ArrowInvalid(f"it declares {rows} rows but has {at.stop} or more")
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     pa.default_memory_pool().release_unused()

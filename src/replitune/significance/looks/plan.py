@@ -85,10 +85,10 @@ def require_followed(
     if design != "runs":
         complain(
             ("replicas", "design"),
-            "samples have no run effect that more of them could settle",
+            "looks need runs: samples have no run effect",
             found=f"design: {design}",
             expected="design: runs",
-            fix="make no looks",
+            fix="leave the looks out (`until: settled`, or --looks)",
         )
     if looks.looks[0] < FEWEST:
         complain(
@@ -96,7 +96,7 @@ def require_followed(
             f"the first look is at {looks.looks[0]}",
             found=", ".join(map(str, looks.looks)),
             expected=f"{FEWEST} or more",
-            fix="two runs would find a difference at .05 in .075 of experiments without one",
+            fix=f"begin with {FEWEST}: with two, .075 of experiments without a difference find one at .05",
         )
     if any(b <= a for a, b in pairwise(looks.looks)):
         complain(
@@ -109,7 +109,7 @@ def require_followed(
     if lead.name != LEAD:
         complain(
             place,
-            f"looks go by `{LEAD}`, which is no test here",
+            f"looks use `{LEAD}`, which is not among the tests",
             found=", ".join(entry.id for entry in tests.methods),
             fix=f"add `{LEAD}`",
         )
@@ -118,7 +118,7 @@ def require_followed(
         if lead.name == LEAD and given not in followed:
             complain(
                 (*place, [entry.id for entry in tests.methods].index(lead.id)),
-                f"looks go by the first `{LEAD}`, which has {option}: {given}",
+                f"looks use the first `{LEAD}`, which has {option}: {given}",
                 expected=f"{option}: {' or '.join(followed)}",
                 fix=f"put a `{LEAD}` without it first, and give the other an `id`",
             )

@@ -166,7 +166,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         if p is msgspec.UNSET:
             return None
         text = f"runs of one look score differently from those of another (p = {max(p, 1e-4):.2g})"
-        return f"{text}: what makes them has changed, and p and intervals are not to be relied on"
+        return f"{text}: the way runs are made has changed; do not rely on p and intervals"
 
     @property
     def settled(self) -> bool:

@@ -27,7 +27,7 @@ class RuleSettings(Settings, frozen=True):
     futility: Annotated[
         float,
         about(
-            "A pair gets no more runs when they would settle it with less than this probability.",
+            "A pair gets no more runs if they would settle it with less than this probability.",
             gt=0,
             lt=0.5,
         ),
@@ -35,8 +35,8 @@ class RuleSettings(Settings, frozen=True):
     skip: Annotated[
         float,
         about(
-            "A system gets no more runs when its own make no more than this share of what runs "
-            "leave open in a pair.",
+            "A pair asks for no more runs of a system if those account for at most this share of the "
+            "pair's uncertainty from runs.",
             ge=0,
             lt=0.5,
         ),
@@ -71,7 +71,7 @@ class LookSettings(RuleSettings, frozen=True):
         about(
             "`settled`: the numbers of runs are the most that there may be. Every system gets "
             "as many as the first look wants, and more only while they could change a verdict: "
-            "docs/adaptive.md. Without it, the numbers are made."
+            "docs/adaptive.md. Without it, exactly these numbers are made."
         ),
     ] = None
     looks: Annotated[
@@ -87,10 +87,10 @@ class LookSettings(RuleSettings, frozen=True):
         Decider(),
         about(
             "The id of the one metric that decides; others are tested at the numbers of runs "
-            "that it asked for. The first one when it is not given."
+            "that it asked for. By default the first metric."
         ),
     ] = None
     testset: Annotated[
         str | None,
-        about("The test set or the suite that decides. May be left out where there is one test set."),
+        about("The test set or suite that decides. May be left out if there is only one test set."),
     ] = None

@@ -229,7 +229,7 @@ def _plan(pilot: Pilot, plan: Plan) -> str:
 
 def _dearer(other: Proposal, best: Proposal) -> str:
     percent = 100 * (other.cost / best.cost - 1)
-    return "as dear" if percent < 0.5 else f"{percent:,.0f}% dearer"
+    return "equally expensive" if percent < 0.5 else f"{percent:,.0f}% more expensive"
 
 
 def time_text(seconds: float) -> str:

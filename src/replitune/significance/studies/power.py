@@ -278,8 +278,8 @@ def family_sentence(
         plain = Planned(pilot.model, Plan(n, n, pilot.segments), alpha=alpha / len(pairs))
         found.append(f"{bounded.detectable(power):.2g} with {n} runs ({plain.detectable(power):.2g})")
     return (
-        f"of {len(pairs)} pairs, p adjusted, `crossed: {{noise_ratio: {NOISE_RATIO:g}}}`, asked for before "
-        f"looking, would detect (without it: at most) {', '.join(found)}"
+        f"for one of {len(pairs)} pairs, with adjusted p, `crossed: {{noise_ratio: {NOISE_RATIO:g}}}`, "
+        f"chosen before looking, would detect (in brackets: at most, without it) {', '.join(found)}"
     )
 
 

@@ -53,7 +53,7 @@ class PlanningSettings(Settings, frozen=True):
         Annotated[float, about(gt=0)] | None,
         about(
             "A difference that counts as the same: how probable is it that two equal systems are "
-            "shown to be?"
+            "shown to be the same within it?"
         ),
     ] = None
     cpu_per_run: Annotated[

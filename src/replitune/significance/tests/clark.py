@@ -33,7 +33,7 @@ from replitune.significance.kernels.random import resample_keys
 
 PAIRED_NOTE = Note("paired", "runs paired in stored order")
 SPEAKS = "these outputs: not alike in every segment"
-NOT_PAIRED_NOTE = Note("not-paired", "not as many runs of one system as of the other: use `pairing: free`")
+NOT_PAIRED_NOTE = Note("not-paired", "the systems have different numbers of runs: use `pairing: free`")
 
 
 @iv.significance_test(cited="stratified approximate randomisation over all replicas (Clark et al., 2011)")

@@ -63,8 +63,8 @@ def crossed(
     scope: Annotated[
         Scope,
         about(
-            "Of what a small p speaks: new segments and new runs (`both`), this test set and new "
-            "runs (`runs`), or new segments and these runs (`segments`)."
+            "What a small p generalises to: new segments and new runs (`both`), this test set and "
+            "new runs (`runs`), or new segments and these runs (`segments`)."
         ),
     ] = "both",
     unit: UnitOrAuto = "auto",
@@ -73,9 +73,9 @@ def crossed(
     noise_ratio: Annotated[
         float | None,
         about(
-            "The assumption that no system's runs vary more than so many times as much as another's "
-            "(standard deviation). It lets the variances of all systems speak of that of each: more "
-            "power with few runs. To be decided before looking.",
+            "Assume that no system's runs vary more than this many times as much as another's "
+            "(standard deviation). Each system's variance of runs is then estimated with the help of "
+            "all others: more power with few runs. Decide before looking at results.",
             ge=1,
         ),
     ] = None,
@@ -195,6 +195,6 @@ def noise_ratio_iv(sides: Sequence[Side], scope: str, design: str) -> None:
         raise ReplituneError(
             "`noise_ratio` does not fit this test",
             found=misfit,
-            expected="new runs of one kind, those of A and of B by themselves",
+            expected="a test of new runs of one kind, not paired",
             fix="leave `noise_ratio` out",
         )

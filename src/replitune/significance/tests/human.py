@@ -184,7 +184,7 @@ def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> 
     metric = comparison.metric
     if not isinstance(metric, Judgements):
         raise ReplituneError(
-            f"test human is of people's judgements, and {metric.id} is a metric",
+            f"test human needs people's judgements, but {metric.id} is a metric",
             fix="give the judgements by `--human FILE --with METRIC ...`, or under `tests: human:`, and "
             "name a test of metrics, too",
         )
@@ -223,8 +223,8 @@ def human(
     scope: Annotated[
         Literal["both", "segments"],
         about(
-            "Of what a small p speaks: new segments and new runs (`both`), where people judged several "
-            "of both systems, or new segments and these runs (`segments`)."
+            "What a small p generalises to: new segments and new runs (`both`), where people judged "
+            "several of both systems, or new segments and these runs (`segments`)."
         ),
     ] = "both",
     unit: UnitOrAuto = "auto",
@@ -307,7 +307,7 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     for side in (pair.a, pair.b):
         if len(side.runs) > 1 and (side.rows is None or len(side.rows) == 1):
             what = "unknown which run was judged" if side.rows is None else "one run was judged"
-            text = f"{side.name}: {what}; what metrics do not see of other runs is not in the interval"
+            text = f"{side.name}: {what}; how other runs differ beyond the metrics is not in the interval"
             notes.append(Note("one-judged-run", text, side.name))
     if not pair.speaks_of_runs:
         notes.append(Note("one-replica", "says nothing about other runs"))
@@ -352,6 +352,6 @@ def _rater_notes(metric: Judgements, a: str, b: str) -> list[Note]:
         within = sum(float(((d - d.mean()) ** 2).sum()) for d in each) / (paired - len(each))
         p = float(fdtrc(len(each) - 1, paired - len(each), between / within)) if within > 0 else 1.0
         if p < ODD:
-            text = f"raters disagree about {b} and {a} (F test p = {max(p, 1e-4):.2g}): so may another team"
+            text = f"raters disagree about {b} and {a} (F test p = {max(p, 1e-4):.2g}): others may, too"
             notes.append(Note("rater-effects", text))
     return notes

@@ -72,7 +72,7 @@ def lmem(
     from scipy.special import stdtrit
 
     if design == "nested":
-        raise ReplituneError("`lmem` has no samples within runs", fix="leave it out, or take `crossed`")
+        raise ReplituneError("`lmem` does not support `design: nested`", fix="use `crossed` instead")
     runs = runs and design == "runs"
     unit = "replica+segment" if runs else "segment"
     replicas = (*comparison.a.replicas, *comparison.b.replicas)

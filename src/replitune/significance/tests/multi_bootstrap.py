@@ -23,7 +23,7 @@ from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
 
 
-@iv.significance_test(cited="the multi-bootstrap over segments and replicas (Sellam et al., 2021)")
+@iv.significance_test(cited="the multi-bootstrap over segments and replicas (Sellam et al., 2022)")
 def multi_bootstrap(
     comparison: Comparison,
     *,

@@ -39,7 +39,7 @@ def riezler(
     replica: Annotated[
         str,
         about(
-            "The run with the median score (`median`), of that id, or each pair of runs in "
+            "The run with the median score (`median`), with this id, or each pair of runs in "
             "turn (`every`): then p is min(1, 2 median p), valid however the pairs depend on each "
             "other (Rueger 1978)."
         ),

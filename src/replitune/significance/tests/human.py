@@ -37,6 +37,7 @@ from replitune.significance.system_parts import (
     document_sums,
     few_contributing,
     has_documents,
+    unit_of,
 )
 from replitune.significance.tests.crossed import UnitOrAuto
 
@@ -273,7 +274,7 @@ def human(
 def _by_document(comparison: Comparison, at: NDArray[np.intp], weights: Floats, unit: str) -> bool:
     """Whether documents are the unit: if enough of them were judged, or if whole ones were chosen."""
     if unit != "auto" or not has_documents(comparison.documents):
-        return unit == "document"
+        return unit_of(comparison, unit, "both") == "document"
     if kish(comparison.documents[at], weights) >= FEW_DOCUMENTS:
         return True
     touched = np.unique(comparison.documents[at])

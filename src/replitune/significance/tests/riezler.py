@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -113,7 +112,7 @@ def _exact(contrast: Contrast, side: Sides) -> TestResult:
 def _every_pair(
     comparison: Comparison, keys: NDArray[np.uint64] | None, alternative: str, unit: str
 ) -> TestResult:
-    """All n_A n_B pairs of replicas, with the same exchanges."""
+    """All n_A n_B pairs of replicas, with the same exchanges; there is no one null distribution."""
     from replitune.significance.exchange import Sides
 
     metric, a, b = comparison.metric, comparison.a, comparison.b
@@ -133,21 +132,17 @@ def _every_pair(
                     middle = one
     assert middle is not None
     low, median, high = np.percentile(p, [2.5, 50, 97.5])
-    score_a, score_b = iv.aggregate_scores(comparison, "mean")
     text = (
         f"p of {p.size} pairs of runs: median {median:.4f}, "
         f"2.5% {low:.4f}, 97.5% {high:.4f}; p is twice the median"
     )
-    return replace(
-        middle,
-        p=min(1.0, 2 * float(median)),
-        replica_a=None,
-        replica_b=None,
-        score_a=score_a,
-        score_b=score_b,
-        delta=score_b - score_a,
+    return Contrast("riezler", comparison, alternative, unit).row(
+        min(1.0, 2 * float(median)),
+        Note("every-pair", text),
         p_min=None if middle.p_min is None else min(1.0, 2 * middle.p_min),
-        notes=(Note("every-pair", text),),
+        exact=middle.exact,
+        samples=middle.samples,
+        pairing="index",
         details={"p_median": float(median), "p_low": float(low), "p_high": float(high)},
         p_values=p,
     )

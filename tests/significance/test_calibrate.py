@@ -28,7 +28,7 @@ from replitune.significance.studies.calibrate import (
     simulated,
     wilson,
 )
-from replitune.significance.studies.pilot import fit
+from replitune.significance.studies.pilot import pilot
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.tests.crossed import crossed
 
@@ -96,8 +96,8 @@ def test_pools_do_not_mix_tuners():
 def test_simulated_comparisons_have_the_components_of_the_real_one():
     rng = np.random.default_rng(3)
     real = comparison(two_way(rng, 6, 150, 0.3), two_way(rng, 6, 150, 0.1))
-    target = fit(real)
-    models = [fit(pair) for pair in simulated(real, 6, 150, rng)]
+    target = pilot(real).model
+    models = [pilot(pair).model for pair in simulated(real, 6, 150, rng)]
     assert np.mean([m.segment for m in models]) == pytest.approx(target.segment, rel=0.1)
     assert np.mean([m.replica[0] for m in models]) == pytest.approx(target.replica[0], rel=0.2)
     assert np.mean([m.interaction[1] for m in models]) == pytest.approx(target.interaction[1], rel=0.1)

@@ -177,10 +177,10 @@ def simulated(
     comparison: Comparison, n: int, trials: int, rng: np.random.Generator, null: str = "next"
 ) -> Iterator[Comparison]:
     """Mean-metric comparisons of n replicas each with the variance components of a real one."""
-    from replitune.significance.studies.pilot import fit
+    from replitune.significance.studies.pilot import pilot
     from replitune.significance.studies.simulate import Design, mean_scores
 
-    model = fit(comparison, strata="none")
+    model = pilot(comparison, unit="segment", strata="none").model
     sd = [math.sqrt(v) for v in (*model.replica, *model.interaction[:, 0])]
     design = Design(
         n,

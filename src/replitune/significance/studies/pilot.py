@@ -232,13 +232,6 @@ def pilot(
     )
 
 
-def fit(
-    comparison: Comparison, *, unit: str = "segment", strata: str = "groups", paired: bool = False
-) -> VarianceModel:
-    """Variance components of a comparison with two replicas or more of each system."""
-    return pilot(comparison, unit=unit, strata=strata, paired=paired).model
-
-
 def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:
     """Number of groups of the replicas of two systems, if all groups have the same number of
     replicas, at least two; else 1."""

@@ -126,6 +126,7 @@ def test_rows_count_rejections_and_missing_p():
         pool="s",
         n_a=3,
         n_b=3,
+        exact=["fu-ar"],
     )
     one = {r.alpha: r for r in found if r.method == "one"}
     assert (one[0.05].rejected, one[0.05].trials, one[0.05].without_p) == (2, 4, 1)
@@ -175,6 +176,13 @@ def test_registered_tests_run_by_name():
     found = p_values(drawn, tests, rng)
     assert all(0 < p <= 1 for values in found.values() for p in values)
     assert min(found["fu"]) >= 2 / 16
+
+
+def test_exact_tests_are_known_by_what_they_are_not_by_their_id():
+    pool = system("s", mean_statistics(two_way(np.random.default_rng(9), 6, 20, 0.3)))
+    tests = registered([{"name": "fu-ar", "id": "fu"}, {"name": "crossed", "id": "fu-ar"}], samples=99)
+    found = calibrate(MeanMetric(), {"s": pool}, np.arange(20, dtype=np.int32), tests, ns=(3,), trials=2)
+    assert {(row.method, row.exact) for row in found} == {("fu", True), ("fu-ar", False)}
 
 
 # -- the gate, in small (benchmarks/calibration has it in full) ---------------------------

@@ -144,7 +144,7 @@ class Calibrate(Study):
 
     NAME = "calibrate"
     LOG = "calibrate/{testset}/{metric}"
-    VERSION = 3
+    VERSION = 4
 
     @classmethod
     def is_possible(cls, experiment: Experiment, testset: str) -> bool:

@@ -85,22 +85,29 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
-    """Tests of the project by id, as `replitune test` runs them."""
+@dataclass(frozen=True)
+class Registered:
+    """A test of the project, as `replitune test` runs it."""
 
-    def p_of(entry: Entry, comparison: Comparison, rng: np.random.Generator) -> float | None:
+    entry: Entry
+    samples: int
+
+    def __call__(self, comparison: Comparison, rng: np.random.Generator) -> float | None:
         a, b, metric = comparison.a, comparison.b, comparison.metric
         rows = run_tests(
             [TestSetScores({metric.id: (metric, {a.name: a, b.name: b})}, comparison.documents)],
             testset="",
             seed=int(rng.integers(2**63)),
-            methods=[entry],
-            samples=samples,
+            methods=[self.entry],
+            samples=self.samples,
             correction="none",
         )
         return rows[metric.id][0].p
 
-    return {entry.id: partial(p_of, entry) for entry in TESTS.entries(methods)}
+
+def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
+    """Tests of the project by id."""
+    return {entry.id: Registered(entry, samples) for entry in TESTS.entries(methods)}
 
 
 # -- drawing comparisons ------------------------------------------------------------------
@@ -235,9 +242,11 @@ def rows(
     study: str,
     unit: str = "segment",
     alphas: Sequence[float] = (0.05, 0.01),
+    exact: Sequence[str] = (),
     **columns: Any,
 ) -> list[CalibrationRow]:
-    """Rejection rates (p <= alpha) with Wilson intervals; `columns` are those of the study."""
+    """Rejection rates (p <= alpha) with Wilson intervals. exact: ids of the tests whose level under A/A
+    holds by construction; `columns` are those of the study."""
     rates = []
     for method, values in p.items():
         have = [value for value in values if value is not None]
@@ -256,7 +265,7 @@ def rows(
                     rate=rejected / len(values),
                     low=low,
                     high=high,
-                    exact=study == "A/A" and method in EXACT_UNDER_A_A,
+                    exact=study == "A/A" and method in exact,
                     **columns,
                 )
             )
@@ -280,8 +289,10 @@ def calibrate(
     unit: what a coin is flipped for. A study that no pool is large enough for has no rows.
     """
     rates: list[CalibrationRow] = []
+    kinds = {id: test.entry.name for id, test in tests.items() if isinstance(test, Registered)}
+    exact = [id for id, kind in kinds.items() if kind in EXACT_UNDER_A_A]
     for n in ns:
-        rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas)
+        rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas, exact=exact)
         together: dict[str, list[float | None]] = {name: [] for name in tests}
         usable = [p for s in systems.values() for p in pools(s) if p.n >= 2 * n]
         for pool in usable:

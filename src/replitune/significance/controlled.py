@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import dot, product, solve
 from replitune.metrics.base import MeanMetric
-from replitune.significance.system_parts import document_sums
+from replitune.significance.system_parts import document_sums, kish
 
 FOLDS = 10
 RIDGE = 1e-9
@@ -28,12 +28,6 @@ RIDGE = 1e-9
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-
-
-def kish(units: NDArray[np.int32], weights: Floats) -> float:
-    """How many units of equal weight would do as well; units, weights (n,): of each judgement."""
-    heavy = np.asarray(np.bincount(units, weights=weights), np.float64)
-    return float(weights.sum()) ** 2 / dot(heavy, heavy)
 
 
 @dataclass(frozen=True, eq=False)

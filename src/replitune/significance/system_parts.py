@@ -235,10 +235,15 @@ def linearise(metric: Metric, statistics: NDArray, sums: NDArray) -> tuple[NDArr
     return L, False
 
 
+def kish(units: NDArray[np.int32], weights: NDArray[np.float64]) -> float:
+    """How many units of equal weight would do as well; units, weights (n,): of each segment."""
+    heavy = np.asarray(np.bincount(units, weights=weights), np.float64)
+    return float(weights.sum()) ** 2 / dot(heavy, heavy)
+
+
 def effective_documents(documents: NDArray[np.int32]) -> float:
-    """G_eff = (sum m_g)^2 / sum m_g^2: how many documents of equal size would do as well."""
-    sizes = np.bincount(documents).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
+    """G_eff = (sum m_g)^2 / sum m_g^2, with m_g segments in document g."""
+    return kish(documents, np.ones(len(documents)))
 
 
 def contributing(d: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
-from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, kish, sharpen
+from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, sharpen
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.difference import Difference
@@ -37,6 +37,7 @@ from replitune.significance.system_parts import (
     document_sums,
     few_contributing,
     has_documents,
+    kish,
     unit_of,
 )
 from replitune.significance.tests.crossed import UnitOrAuto

@@ -124,7 +124,7 @@ class Replication(Study):
     """What fewer replicas could have shown."""
 
     NAME = "replication"
-    VERSION = 3
+    VERSION = 4
     LOG = "replication/{testset}/{metric}"
     TESTS = ("pairs", "alpha")
 

@@ -150,11 +150,8 @@ def few_replicas_note(n_a: int, n_b: int) -> Note | None:
         return Note("one-replica", "one run: differences between runs cannot be estimated")
     if n < 10:
         at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
-        text = (
-            f"{n} runs: a bootstrap of so few rejects too often, and its interval is too narrow "
-            f"(level about {level} at a nominal .05, n = {at})"
-        )
-        return Note("few-replicas", text)
+        text = f"{n} runs: a bootstrap of so few rejects too often, and its interval is too narrow"
+        return Note("few-replicas", f"{text} (level about {level} at a nominal .05, n = {at})")
     return None
 
 

@@ -108,9 +108,7 @@ def rank_systems(
     """
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
-        raise ReplituneError(
-            "a ranking needs the rows of one test", found=", ".join(methods), fix="choose one"
-        )
+        raise ReplituneError("a ranking needs rows of one test", found=", ".join(methods), fix="choose one")
     sign = -1.0 if higher_is_better else 1.0
     names = tuple(sorted(scores, key=lambda name: (sign * scores[name], name)))
     place = {name: i for i, name in enumerate(names)}

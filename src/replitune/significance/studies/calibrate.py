@@ -94,15 +94,14 @@ class Registered:
 
     def __call__(self, comparison: Comparison, rng: np.random.Generator) -> float | None:
         a, b, metric = comparison.a, comparison.b, comparison.metric
-        rows = run_tests(
+        return run_tests(
             [TestSetScores({metric.id: (metric, {a.name: a, b.name: b})}, comparison.documents)],
             testset="",
             seed=int(rng.integers(2**63)),
             methods=[self.entry],
             samples=self.samples,
             correction="none",
-        )
-        return rows[metric.id][0].p
+        )[metric.id][0].p
 
 
 def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
@@ -289,8 +288,7 @@ def calibrate(
     unit: what a coin is flipped for. A study that no pool is large enough for has no rows.
     """
     rates: list[CalibrationRow] = []
-    kinds = {id: test.entry.name for id, test in tests.items() if isinstance(test, Registered)}
-    exact = [id for id, kind in kinds.items() if kind in EXACT_UNDER_A_A]
+    exact = [k for k, t in tests.items() if isinstance(t, Registered) and t.entry.name in EXACT_UNDER_A_A]
     for n in ns:
         rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas, exact=exact)
         together: dict[str, list[float | None]] = {name: [] for name in tests}

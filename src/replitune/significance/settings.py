@@ -172,6 +172,6 @@ class ReplicaDesign(Settings):
             "segment independently, as from a language model at a temperature. Samples have no run "
             "effect, so the tests ask about new segments and new samples; whether the data agree "
             "is tested. `nested`: the replicas of one kind are samples of one run, such as a prompt. "
-            "An experiment that does not say it goes by the kinds of its replicas."
+            "By default, an experiment goes by the kinds of its replicas."
         ),
     ] = "runs"

@@ -52,7 +52,7 @@ def test_the_command_and_the_api_say_the_same(tmp_path: Path, capsys: pytest.Cap
 REFUSED = [
     (["--looks", "2", "5"], "the first look is at 2"),
     (["--looks", "5", "3"], "looks do not rise"),
-    (["--looks", "3", "--methods", "clark"], "looks go by `crossed`"),
+    (["--looks", "3", "--methods", "clark"], "looks use `crossed`"),
     (["--looks", "3", "--methods", "crossed:scope=segments"], "scope: segments"),
     (["--looks", "3", "--methods", "crossed:noise_ratio=3"], "noise_ratio: 3"),
     (["--looks", "3", "--correction", "bh"], "no correction `bh`"),

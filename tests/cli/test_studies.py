@@ -53,7 +53,7 @@ def test_power_finds_the_cheapest_plan_at_given_prices(replitune: Callable[..., 
     ran = replitune("power", store, "--delta", 0.5, "--cpu-per-run", 600, "--cpu-per-segment", 0.1)
     assert ran.code == 0, ran.err
     assert "cheapest to detect 0.5 (power 0.8, alpha 0.05): " in ran.out
-    assert "dearer" in ran.out
+    assert "more expensive" in ran.out
 
 
 def test_prices_come_from_the_manifest(replitune: Callable[..., Ran], store: Path):

@@ -91,7 +91,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (LOOKS, "replicas.design", "samples", "samples have no run effect"),
     (LOOKS, "replicas.doubt", 2, "at most 1"),
     (LOOKS, "replicas.start", 3, "unknown key `start` in replicas"),
-    (LOOKS, "tests.methods", ["clark"], "looks go by `crossed`"),
+    (LOOKS, "tests.methods", ["clark"], "looks use `crossed`"),
     (LOOKS, "tests.methods", [{"name": "crossed", "scope": "segments"}], "scope: segments"),
     (LOOKS, "tests.methods", [{"name": "crossed", "noise_ratio": 3}], "noise_ratio: 3"),
     (LOOKS, "tests.correction", "bh", "looks have no correction `bh`"),

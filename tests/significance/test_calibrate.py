@@ -28,7 +28,7 @@ from replitune.significance.studies.calibrate import (
     simulated,
     wilson,
 )
-from replitune.significance.studies.pilot import fit
+from replitune.significance.studies.pilot import pilot
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.tests.crossed import crossed
 
@@ -96,8 +96,8 @@ def test_pools_do_not_mix_tuners():
 def test_simulated_comparisons_have_the_components_of_the_real_one():
     rng = np.random.default_rng(3)
     real = comparison(two_way(rng, 6, 150, 0.3), two_way(rng, 6, 150, 0.1))
-    target = fit(real)
-    models = [fit(pair) for pair in simulated(real, 6, 150, rng)]
+    target = pilot(real).model
+    models = [pilot(pair).model for pair in simulated(real, 6, 150, rng)]
     assert np.mean([m.segment for m in models]) == pytest.approx(target.segment, rel=0.1)
     assert np.mean([m.replica[0] for m in models]) == pytest.approx(target.replica[0], rel=0.2)
     assert np.mean([m.interaction[1] for m in models]) == pytest.approx(target.interaction[1], rel=0.1)
@@ -126,6 +126,7 @@ def test_rows_count_rejections_and_missing_p():
         pool="s",
         n_a=3,
         n_b=3,
+        exact=["fu-ar"],
     )
     one = {r.alpha: r for r in found if r.method == "one"}
     assert (one[0.05].rejected, one[0.05].trials, one[0.05].without_p) == (2, 4, 1)
@@ -175,6 +176,13 @@ def test_registered_tests_run_by_name():
     found = p_values(drawn, tests, rng)
     assert all(0 < p <= 1 for values in found.values() for p in values)
     assert min(found["fu"]) >= 2 / 16
+
+
+def test_exact_tests_are_known_by_what_they_are_not_by_their_id():
+    pool = system("s", mean_statistics(two_way(np.random.default_rng(9), 6, 20, 0.3)))
+    tests = registered([{"name": "fu-ar", "id": "fu"}, {"name": "crossed", "id": "fu-ar"}], samples=99)
+    found = calibrate(MeanMetric(), {"s": pool}, np.arange(20, dtype=np.int32), tests, ns=(3,), trials=2)
+    assert {(row.method, row.exact) for row in found} == {("fu", True), ("fu-ar", False)}
 
 
 # -- the gate, in small (benchmarks/calibration has it in full) ---------------------------

@@ -261,6 +261,14 @@ def test_few_documents_and_few_segments_have_no_p():
     assert human(compared(heavy, np.zeros((2, 1, 300)))).p is None
 
 
+def test_documents_are_no_unit_of_a_test_set_without_them():
+    people, metrics = drawn(9, 50)
+    with pytest.raises(ReplituneError, match="the test set has no documents"):
+        human(compared(people, metrics), unit="document")
+    documents = (np.arange(300) // 10).astype(np.int32)
+    assert human(compared(people, metrics, documents=documents), unit="document").unit == "document"
+
+
 def test_judged_segments_unlike_the_others_are_told():
     people, metrics = drawn(10, 60)
     metrics[1, 0, :60] += 2

@@ -18,7 +18,7 @@ from crossed_models import comparison, two_way
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
 from replitune.significance.critical import critical_values, net_parts
-from replitune.significance.studies.pilot import Pilot, VarianceModel, fit, pilot
+from replitune.significance.studies.pilot import Pilot, VarianceModel, pilot
 from replitune.significance.studies.planned import (
     FEW_NODES,
     MANY_SEGMENTS,
@@ -65,7 +65,7 @@ def test_fit_recovers_the_components_on_average():
     rng = np.random.default_rng(1)
     design = Design(4, 6, 200, 0.2, 0.1, difference=0.8, noise_a=1.0, noise_b=0.5)
     A, B = mean_scores(design, 300, rng)
-    models = [fit(comparison(a, b)) for a, b in zip(A, B, strict=True)]
+    models = [pilot(comparison(a, b)).model for a, b in zip(A, B, strict=True)]
     for found, true in (
         (np.mean([m.replica for m in models], axis=0), [0.04, 0.01]),
         (np.mean([m.segment for m in models], axis=0), [0.64]),
@@ -77,9 +77,9 @@ def test_fit_recovers_the_components_on_average():
 def test_variance_of_the_same_plan_is_the_variance_of_the_test():
     rng = np.random.default_rng(2)
     pair = comparison(two_way(rng, 5, 80, 0.4), two_way(rng, 7, 80, 0.4))
-    assert Planned(fit(pair), Plan(5, 7, 80)).se == pytest.approx(crossed(pair).se, rel=1e-9)
+    assert Planned(pilot(pair).model, Plan(5, 7, 80)).se == pytest.approx(crossed(pair).se, rel=1e-9)
     same = comparison(two_way(rng, 6, 80, 0.4), two_way(rng, 6, 80, 0.4))
-    assert Planned(fit(same, paired=True), Plan(6, 6, 80)).se == pytest.approx(
+    assert Planned(pilot(same, paired=True).model, Plan(6, 6, 80)).se == pytest.approx(
         crossed(same, paired=True).se, rel=1e-9
     )
 
@@ -454,6 +454,6 @@ def test_power_of_a_family_with_a_bound_is_that_of_the_gate(systems, n, ratio):
 def test_advice_of_a_family_names_the_bound_beside_bonferroni():
     known = random_pilot(6, 3, 200)
     text = family_sentence(known, [3, 5], ((0, 1), (0, 2), (1, 2)))
-    assert text.startswith("of 3 pairs, p adjusted, `crossed: {noise_ratio: 3}`, asked for before looking")
+    assert text.startswith("for one of 3 pairs, with adjusted p, `crossed: {noise_ratio: 3}`, chosen")
     bounds = [Planned(known.model, Plan(n, n, 200), alpha=0.05 / 3).detectable() for n in (3, 5)]
     assert all(f"({bound:.2g})" in text for bound in bounds)

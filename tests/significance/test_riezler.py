@@ -72,6 +72,8 @@ def test_every_pair_gives_a_distribution_of_p() -> None:
         assert found.p_values[r, s] == riezler(c, rng=rng(), samples=300, **ids).p
     assert found.p == min(1, 2 * np.median(found.p_values))
     assert "18 pairs" in found.note
+    assert found.delta == pytest.approx(c.scores_b.mean() - c.scores_a.mean())
+    assert found.distribution is None, "each pair has one of its own"
 
 
 def test_identical_outputs_have_p_one_and_one_segment_cannot_differ() -> None:

@@ -100,7 +100,7 @@ class Result:
     alpha: float
     """Level of the tests; intervals have confidence 1 - alpha."""
     lead_method: str
-    """The test that leads (`significance.registry.leading`): verdicts, ranks and looks go by it."""
+    """The test that leads (`significance.registry.leading`): it decides verdicts, ranks and looks."""
     systems: Mapping[str, SystemSummary]
     """By name, in their order; those with outputs on this test set."""
     tests: tuple[TestResult, ...]

@@ -26,22 +26,22 @@ Unit = Annotated[
 ]
 Strata = Annotated[
     Literal["groups", "none"],
-    about("`groups`: runs of one tuner are exchanged with, and drawn like, their own kind only."),
+    about("`groups`: runs are exchanged with, and drawn from, runs of the same tuner only."),
 ]
 Aggregation = Annotated[
     Literal["mean", "pooled"], about("Mean of the scores of runs, or score of their pooled statistics.")
 ]
 Paired = Annotated[bool, about("Run k of A and run k of B, by id, share a seed.")]
-ReplicaId = Annotated[str, about("The run with the median score (`median`), or of that id.")]
-ReplicaOfA = Annotated[str | None, about("The same of A alone.")]
-ReplicaOfB = Annotated[str | None, about("The same of B alone.")]
+ReplicaId = Annotated[str, about("The run with the median score (`median`), or with this id.")]
+ReplicaOfA = Annotated[str | None, about("The run of A, if not `replica`.")]
+ReplicaOfB = Annotated[str | None, about("The run of B, if not `replica`.")]
 Folded = Annotated[
     Literal["folded"] | None, about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test.")
 ]
 
 
 class Replicated(Protocol):
-    """What is asked of a system to tell which of its replicas belong together."""
+    """What must be known of a system to group and pair its replicas."""
 
     @property
     def name(self) -> str: ...
@@ -56,13 +56,13 @@ class Replicated(Protocol):
 def significance_test(
     *, cited: str, on_suite: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What all tests check, before anything else; `cited` is what a methods paragraph calls it.
-    `on_suite`: it also takes a pair on all test sets of a suite, (its comparisons, weights, ...),
-    and knows what these share; others are tests of one test set.
+    """Decorate a test with the checks that all tests make first. `cited`: the name of the test in a
+    methods paragraph. `on_suite`: the test also takes a pair on all test sets of a suite, as
+    (comparisons, weights, ...), and accounts for what these share; other tests take one test set.
 
     A test is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
-    several metrics, which then may be called with one comparison too. Its options are declared in
-    its signature; `samples`, `alpha`, `rng` and `draws` come from who runs it.
+    several metrics, which may also be called with one comparison. Its options are declared in its
+    signature; the caller passes `samples`, `alpha`, `rng` and `draws`.
     """
 
     def decorated(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,7 +85,7 @@ def significance_test(
 
 
 def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The options with which a function is called, each as its signature declares it."""
+    """The options of a call, checked and converted as the signature of the function declares them."""
     declared = settings_of(function)
     for name, value in options.items():
         if name in declared:
@@ -127,7 +127,7 @@ def system_iv(system: SystemStatistics) -> None:
 
 
 def widened(array: NDArray) -> NDArray:
-    """The same in 64 bits, with room for sums."""
+    """The array in 64 bits, so that sums fit."""
     return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
 
 
@@ -139,7 +139,7 @@ def by_document(statistics: NDArray, documents: NDArray[np.int32]) -> NDArray:
 
 
 def in_units(statistics: NDArray, documents: NDArray[np.int32], unit: str) -> NDArray:
-    """(n, U, K): statistics of what is exchanged or drawn."""
+    """(n, U, K): statistics of the units that are exchanged or drawn."""
     return statistics if unit == "segment" else by_document(statistics, documents)
 
 
@@ -147,9 +147,9 @@ def strata_of(a: Replicated, b: Replicated, strata: str) -> list[tuple[NDArray[n
     """For each group of replicas, its members in A and in B.
 
     Outputs of one tuner are exchangeable with outputs of the same tuner only, and a group that
-    weighs more in A than in B would be counted as a difference between the systems. Where they
-    have no group in common (a tuned system against training seeds), how replicas come about is
-    a part of the systems, and groups say nothing more.
+    weighs more in A than in B would be counted as a difference between the systems. Where A and B
+    have no group in common (a tuned system against training seeds), how replicas are made is part
+    of the systems, and groups are ignored.
     """
     every = (np.arange(a.n), np.arange(b.n))
     groups = [*dict.fromkeys((*a.groups, *b.groups))]
@@ -183,7 +183,7 @@ def own_strata(system: Replicated, strata: str) -> list[NDArray[np.intp]]:
 def pair_replicas(
     a: Replicated, b: Replicated, strata: str
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], str]:
-    """Members of A and B that belong together, and how that was decided; n_A = n_B."""
+    """Replicas of A and of B that are paired, and how the pairs were found; n_A = n_B."""
     if len(set(a.replicas)) == a.n and set(a.replicas) == set(b.replicas):
         place = {replica: r for r, replica in enumerate(b.replicas)}
         partner = np.array([place[replica] for replica in a.replicas])
@@ -213,13 +213,13 @@ def matched(a: Replicated, b: Replicated) -> NDArray[np.int64]:
 
 
 def median_replica(scores: NDArray[np.float64], replicas: Sequence[str]) -> int:
-    """Index of the replica in the middle: sorted by (score, id), place (n - 1) // 2."""
+    """Index of the median replica: at place (n - 1) // 2 when sorted by (score, id)."""
     order = sorted(range(len(scores)), key=lambda r: (scores[r], replicas[r]))
     return order[(len(order) - 1) // 2]
 
 
 def select_replicas(comparison: Comparison, wanted_a: str, wanted_b: str) -> tuple[int, int]:
-    """Indices of the replicas of A and of B that a one-replica test looks at."""
+    """Indices of the replicas of A and of B that a one-replica test compares."""
     return (
         select_replica(comparison.a, comparison.scores_a, wanted_a),
         select_replica(comparison.b, comparison.scores_b, wanted_b),
@@ -227,7 +227,7 @@ def select_replicas(comparison: Comparison, wanted_a: str, wanted_b: str) -> tup
 
 
 def select_replica(system: SystemStatistics, scores: NDArray[np.float64], wanted: str) -> int:
-    """Index of the replica in the middle ("median"), or of that id."""
+    """Index of the replica with the id `wanted`, or of the median one ("median")."""
     if wanted in system.replicas:
         return system.replicas.index(wanted)
     if wanted == "median":
@@ -241,7 +241,8 @@ def select_replica(system: SystemStatistics, scores: NDArray[np.float64], wanted
 def pooled_score(metric: Metric, sums: NDArray, n: int) -> NDArray[np.float64]:
     """Score of statistics (..., K) summed over n replicas.
 
-    Divided by n, so that smoothing, and whatever else is not scale-free, acts as on one output.
+    The sums are divided by n, so that smoothing, and anything else that is not scale-free, acts as
+    on one output.
     """
     return metric.score(sums if n == 1 else sums / n)
 

@@ -76,7 +76,7 @@ class Note:
     """Its kind, for programs: ``few-replicas``, ``out-of-reach``. Texts may change, codes not."""
     text: str
     about: str = ""
-    """The one system that it speaks of; empty: all of its row."""
+    """The one system that it is about; empty if it is about the whole row."""
 
 
 def without_none(*notes: Note | None) -> tuple[Note, ...]:
@@ -94,17 +94,17 @@ DETAILS = {
     "lost": "share on which A is better",
     "tied": "share on which they are equal",
     "superior": "P(the next run of B beats the next run of A) on this test set",
-    "superior_low": "lower limit of it (90% interval)",
-    "superior_high": "upper limit of it",
+    "superior_low": "its lower limit (90% interval)",
+    "superior_high": "its upper limit",
     "superior_new": "the same on a new test set of this size",
-    "superior_new_low": "lower limit of it (90% interval)",
-    "superior_new_high": "upper limit of it",
-    "superior_systems": "systems whose scores say, for these, how large true differences are",
+    "superior_new_low": "its lower limit (90% interval)",
+    "superior_new_high": "its upper limit",
+    "superior_systems": "number of systems whose scores were used to tell how large true differences are",
     "p_without_one_low": "smallest p when one run is left out",
     "p_without_one_high": "largest p when one run is left out",
-    "p_odd_run": "p of the oddest run, far from its group, if runs are normal",
+    "p_odd_run": "smallest p of a run far from its group, if runs are normal",
     "reach_twice_runs": "half the width of the interval with twice the runs",
-    "reach_twice_units": "with twice the segments (documents)",
+    "reach_twice_units": "the same with twice the segments (documents)",
     "margin": "what counts as the same, in units of the metric",
     "p_same": "p of equivalence: H0 is a difference of the margin or more",
     "p_same_adjusted": "the same, corrected for all pairs",
@@ -112,25 +112,25 @@ DETAILS = {
     "p_no_worse_a": "p of non-inferiority: H0 is that A is worse than B by the margin or more",
     "p_no_worse_b": "the same of B",
     "p_median": "median p over all pairs of runs",
-    "p_low": "2.5th percentile of it",
-    "p_high": "97.5th percentile of it",
+    "p_low": "its 2.5th percentile",
+    "p_high": "its 97.5th percentile",
     "sd_runs": "standard deviation of runs, by the mixed model",
-    "sd_segments": "of segments",
-    "sd_noise": "of the rest",
+    "sd_segments": "the same of segments",
+    "sd_noise": "the same of the rest",
     "chi2": "likelihood ratio of the mixed model without run effects",
     "p_chi2": "its p",
     "better_on": "test sets of a suite on which B is better (partial conjunction)",
     "worse_on": "test sets of a suite on which A is better",
 }
-"""What only some tests report, and its column."""
+"""Columns that only some tests fill, with their meaning."""
 
 OF_PEOPLE = {
-    "judged": "segments of which people judged the outputs of both",
-    "worth": "how many times as many judgements alone would say as much",
+    "judged": "segments on which people judged both systems",
+    "worth": "how many times as many judgements would be as precise without metrics",
     "delta_alone": "the difference by the judgements alone",
     "se_alone": "its standard error",
 }
-"""What only the test of judgements reports; other files have no such columns."""
+"""Columns of the test of judgements alone; other files do not have them."""
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,14 @@ class TestResult:
     segments: int
     documents: int
     generalises_to: str
-    """What a small p speaks of: new segments (or documents), new runs, or both."""
+    """What a small p generalises to: new segments (or documents), new runs, or both."""
     se: float | None = None
     df: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
     ci_level: float | None = None
-    """Confidence of the interval by itself. Of simultaneous intervals it is above the one with
-    which all of them hold, of one-sided tests 1 - 2 alpha."""
+    """Confidence of this interval by itself: for simultaneous intervals higher than their joint
+    confidence, for one-sided tests 1 - 2 alpha."""
     p_min: float | None = None
     """The smallest p this test could have returned."""
     exact: bool = False
@@ -177,29 +177,29 @@ class TestResult:
     seed: int | None = None
     p_adjusted: float | None = None
     correction: str | None = None
-    """What made p_adjusted: max-t, holm, bh, none."""
+    """How p was adjusted: max-t, holm, bh, none."""
     notes: tuple[Note, ...] = ()
     details: dict[str, float] = field(default_factory=dict, repr=False)
-    """What only this method reports, of `DETAILS` and `OF_PEOPLE`."""
+    """Values that only some methods report, by their names in `DETAILS` and `OF_PEOPLE`."""
     p_values: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """Null (exchange tests) or bootstrap distribution of the signed delta, (samples,)."""
     variances: tuple[VarianceRow, ...] = field(default=(), repr=False)
-    """Where the uncertainty of the difference comes from, where the test knows it."""
+    """Where the uncertainty of the difference comes from, if the test knows."""
     analysis: Estimate | None = field(default=None, repr=False, compare=False)
     """What this test knows about the pair beyond its row, for inference on many pairs at once."""
     next_run: NextRun | None = field(default=None, repr=False, compare=False)
-    """What decides whether the next run of B beats that of A, for all pairs together."""
+    """What predicts whether the next run of B beats that of A; evaluated for all pairs together."""
     uncertainty: Uncertainty | None = field(default=None, repr=False, compare=False)
-    """Var(delta) by its parts, for looks that ask what more runs would do to it."""
+    """The parts of Var(delta), for looks that estimate what more runs would change."""
 
     @property
     def note(self) -> str | None:
         return note_text(self.notes)
 
     def swapped(self) -> TestResult:
-        """The same result seen from B."""
+        """The same result with A and B exchanged."""
         flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
         return replace(
             self,
@@ -229,7 +229,7 @@ MIRRORED = {
     "superior_new": "superior_new",
     "superior_new_low": "superior_new_high",
 }
-"""Shares of B's wins: for A they are 1 - x, under the other name."""
+"""Probabilities that B wins; when A and B are exchanged, 1 - x under the mirrored name."""
 
 
 def _swapped_details(details: dict[str, float]) -> dict[str, float]:
@@ -246,7 +246,7 @@ def _swapped_details(details: dict[str, float]) -> dict[str, float]:
 
 
 def _swapped_variances(rows: tuple[VarianceRow, ...]) -> tuple[VarianceRow, ...]:
-    """A's and B's rows of the same source, exchanged."""
+    """The rows, with those of A and B for the same source exchanged."""
     swapped = list(rows)
     for i, (row, after) in enumerate(pairwise(rows)):
         if row.source == after.source:

@@ -1,8 +1,8 @@
-"""Variance components of a difference whose replicas are crossed with segments.
+"""Variance components of a difference between systems, their replicas crossed with segments.
 
 Every replica translates every segment, so a score varies with the run, with the segments, and
-with their interaction: the two-way random-effects analysis of variance of linearised values
-(`system_parts`).
+with their interaction. The components come from the two-way random-effects analysis of variance
+of linearised values (`system_parts`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from replitune.significance.system_parts import Block, SystemParts, contributing
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Replicas whose mean weighs in delta: those of A, of B, or differences of pairs."""
+    """Replicas whose mean is a term of delta: those of A, those of B, or differences of paired ones."""
 
     sign: float
     scores: NDArray[np.float64]
@@ -37,13 +37,13 @@ class Side:
 class Components:
     """The parts of Var(delta) = sum V_rep + sum V_seg - sum V_int.
 
-    Axes may be led by others, (..., R) and (..., B): leave-one-out has one row a replica.
+    There may be leading axes, (..., R) and (..., B): leave-one-out has one row per replica.
     """
 
     delta: NDArray[np.float64]
     """(...)"""
     rep: NDArray[np.float64]
-    """(..., R) V_rep of each side, and each group of its replicas."""
+    """(..., R) V_rep of each group of replicas of each side."""
     nu_rep: NDArray[np.float64]
     seg: NDArray[np.float64]
     """(..., B) V_seg of each test set."""
@@ -60,7 +60,7 @@ class Components:
 def sides_of(a: SystemParts, b: SystemParts, strata: str, paired: bool) -> tuple[Side, ...]:
     """A and B, or the differences of their paired replicas.
 
-    A group with one replica says nothing of its noise: then all groups are pooled.
+    A group with one replica does not show its noise: then all groups are pooled.
     """
     if paired:
         partner = iv.matched(a, b)
@@ -76,13 +76,13 @@ def sides_of(a: SystemParts, b: SystemParts, strata: str, paired: bool) -> tuple
 
 
 def pools_groups(a: SystemParts, b: SystemParts, strata: str) -> bool:
-    """Whether there are groups, one of them with a single replica."""
+    """Whether there are several groups, one of them with a single replica."""
     groups = iv.strata_of(a, b, strata)
     return len(groups) > 1 and min(min(len(x), len(y)) for x, y in groups) < 2
 
 
 def components(sides: Sequence[Side], blocks: Sequence[Block], bound: Bound | None = None) -> Components:
-    """Components of two replicas and more of each group; under a `bound`, with shrunk V_rep."""
+    """Components from at least two replicas of each group; under a `bound`, with shrunk V_rep."""
     rep, nu_rep, both, of = [], [], [], []
     for number, side in enumerate(sides):
         n = len(side.scores)
@@ -120,9 +120,9 @@ def difference(sides: Sequence[Side]) -> NDArray[np.float64]:
 
 def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Components) -> Components | None:
     """Components without each replica in turn, (n_A + n_B, ...); None where that would leave fewer
-    than three in a group: p would then tell of its lost degrees of freedom, not of the replica.
+    than three in a group: p would then show the loss of degrees of freedom, not of the replica.
 
-    Groups keep their shares. From x without x_r: mean' = mean - e/(k - 1) with e = x_r - mean, and
+    Groups keep their shares. Without x_r, and with e = x_r - mean: mean' = mean - e/(k - 1), and
     sum of squares' = sum of squares - k/(k - 1) e^2.
     """
     if min(len(members) for side in sides for members in side.strata) < 4:
@@ -139,7 +139,7 @@ def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Compone
             e = x - x.mean()
             mean = side.units[members].mean(axis=0)
             squares, along = np.empty((k, len(blocks))), np.empty((k, len(blocks)))
-            for r, row in enumerate(members):  # one by one: all would be as large as the side
+            for r, row in enumerate(members):  # one at a time: together they are as large as the side
                 E = side.units[row] - mean
                 squares[r] = [dot(E[b.units], E[b.units]) for b in blocks]
                 along[r] = [dot(E[b.units], d[b.units]) for b in blocks]
@@ -169,10 +169,10 @@ def leave_one_out(sides: Sequence[Side], blocks: Sequence[Block], whole: Compone
 
 
 def run_effect(side: Side, blocks: Sequence[Block]) -> float:
-    """p of F = MS_rep / MS_int: whether replicas of a side differ by more than their segments do.
+    """p of F = MS_rep / MS_int: whether replicas of a side differ by more than their noise on segments.
 
-    On (n - H, (n - H)(U - 1)) degrees of freedom; the smallest over test sets is not taken: their
-    sums are.
+    With H groups, F has (n - H, (n - H)(U - 1)) degrees of freedom. On a suite, the squares of all
+    test sets are added up, and there is one p.
     """
     from scipy.special import fdtrc
 

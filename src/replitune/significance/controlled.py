@@ -1,13 +1,13 @@
-"""A mean that people judged on some segments, sharpened by metrics of all: control variates.
+"""The mean of people's judgements of some segments, sharpened by metrics of all: control variates.
 
     theta = sum_J a_i (y_i - (z_i - mean x) b)
 
-with y the judgements of the segments J, z the metrics of what was judged, x the metrics of all N
-segments, and a the weights, which sum to 1: equal, or by the inverse of known probabilities. With
+where y are the judgements of the segments J, z the metrics of the judged outputs, x the metrics of all N
+segments, and a the weights, which sum to 1: equal, or inverse to known probabilities of selection. With
 equal weights and one metric this is PPI++ (Angelopoulos, Duchi and Zrnic 2023) with lambda = b (1 - n/N),
-and the least-squares b has the lambda that makes the variance smallest. The b with which a segment is
-corrected is fitted without its fold, and shrunk by its F to 0, where the metrics do not help. The
-variance is that of what each segment adds, summed over documents where these are the units.
+and the least-squares b gives the lambda with the smallest variance. The b that corrects a segment is
+fitted without the segment's fold, and shrunk by its F statistic, to 0 where the metrics do not help. The
+variance is that of what each segment adds, summed over each document where documents are the units.
 """
 
 from __future__ import annotations
@@ -20,36 +20,30 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import dot, product, solve
 from replitune.metrics.base import MeanMetric
-from replitune.significance.system_parts import document_sums
+from replitune.significance.system_parts import document_sums, kish
 
 FOLDS = 10
 RIDGE = 1e-9
-"""Of standardised metrics: so that two that are the same share their slope."""
+"""Added to the variance of standardised metrics, so that two equal metrics share their slope."""
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
-def kish(units: NDArray[np.int32], weights: Floats) -> float:
-    """How many units of equal weight would do as well as these, of which (n,) judgements are."""
-    heavy = np.asarray(np.bincount(units, weights=weights), np.float64)
-    return float(weights.sum()) ** 2 / dot(heavy, heavy)
-
-
 @dataclass(frozen=True, eq=False)
 class Controls:
-    """What metrics say of one system."""
+    """The metric scores of one system."""
 
     replicas: tuple[str, ...]
     scores: Floats
-    """(R, N, M) of every run, segment and metric."""
+    """(R, N, M) for every run, segment and metric."""
     judged: NDArray[np.intp] | None
-    """(J,) which of the runs were judged; None where that is not known."""
+    """(J,) which of the runs were judged; None if that is not known."""
 
 
 class Judgements(MeanMetric):
-    """People's mean score: (score times weight, weight) of each judged output, 0 of the others; with
-    the metrics that sharpen it."""
+    """People's mean score: (score times weight, weight) of each judged output, (0, 0) of the others;
+    with the metrics that sharpen it."""
 
     statistic_names = ("score", "weight")
 
@@ -62,7 +56,7 @@ class Judgements(MeanMetric):
         weighted: bool,
     ) -> None:
         """names: of the M metrics; controls: by system; raters: by system and rater, the scores
-        (N,), NaN where there is none; weighted: by known probabilities."""
+        (N,), NaN where there is none; weighted: the weights come from known probabilities."""
         super().__init__(id)
         self.names, self.controls, self.raters, self.weighted = names, controls, raters, weighted
 
@@ -72,16 +66,16 @@ class Judgements(MeanMetric):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What was judged, and what the metrics say of it and of all segments."""
+    """The judgements, with the metrics of what was judged and of all segments."""
 
     y: Floats
     """(n,)"""
     z: Floats
     """(n, M)"""
     weights: Floats
-    """(n,), which sum to 1."""
+    """(n,), summing to 1."""
     at: Whole
-    """(n,) places of the judged among all segments."""
+    """(n,) positions of the judged segments among all."""
     x: Floats
     """(N, M)"""
     units: NDArray[np.int32]
@@ -92,13 +86,13 @@ class Sample:
         return kish(self.units[self.at], self.weights)
 
     def folds(self) -> Whole:
-        """(n,) Units in turn."""
+        """(n,) fold of each judged segment: units are assigned to folds in turn."""
         rank = np.unique(self.units[self.at], return_inverse=True)[1]
         folds: Whole = (rank % min(FOLDS, int(rank.max()) + 1)).astype(np.int64)
         return folds
 
     def slopes(self) -> Floats:
-        """(n, M) of each judged segment, from the other folds."""
+        """(n, M) slopes for each judged segment, fitted on the other folds."""
         n, M = self.z.shape
         off = (self.z - (self.z.T * self.weights).sum(axis=1)).T
         scale = np.sqrt((off**2 * self.weights).sum(axis=1))
@@ -113,7 +107,7 @@ class Sample:
         products = columns[:, order] * (columns * self.weights)[:, np.newaxis, order]
         parts = np.add.reduceat(products, starts, axis=-1).transpose(2, 0, 1)
         rest = parts.sum(axis=0) - parts
-        total = np.maximum(rest[:, :1, :1], np.finfo(float).tiny)  # 0 where there is one fold
+        total = np.maximum(rest[:, :1, :1], np.finfo(float).tiny)  # `rest` is 0 if there is one fold
         means = rest[:, :1] / total
         spread = rest / total - means * means.transpose(0, 2, 1)
         b = solve(spread[:, 2:, 2:] + RIDGE * np.eye(M), spread[:, 2:, 1])
@@ -136,7 +130,7 @@ class Sharpened:
     slope: Floats
     """(M,) the mean of the slopes."""
     added: Floats
-    """(U,) what each unit adds."""
+    """(U,) what each unit adds to the error."""
     nu: float
 
     @property
@@ -145,7 +139,7 @@ class Sharpened:
 
 
 def sharpen(sample: Sample, slopes: Floats) -> Sharpened:
-    """With these slopes (n, M) of the judged segments; all 0: by the judgements alone."""
+    """The estimate with these slopes (n, M) of the judged segments; all 0: from the judgements alone."""
     a, at, N = sample.weights, sample.at, len(sample.x)
     centre = sample.x.mean(axis=0)
     corrected = sample.y - ((sample.z - centre) * slopes).sum(axis=1)
@@ -153,7 +147,7 @@ def sharpen(sample: Sample, slopes: Floats) -> Sharpened:
     slope = (slopes.T * a).sum(axis=1)
     added = product(sample.x - centre, slope) / N
     added[at] += a * (corrected - mean)
-    if a.min() == a.max():  # judged and others are two samples of known size
+    if a.min() == a.max():  # the judged and the others: samples of known size, centred apart
         judged = np.zeros(N, bool)
         judged[at] = True
         for part in (judged, ~judged):

@@ -20,7 +20,7 @@ from replitune.significance.base import Comparison, Note, TestResult, without_no
 from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-13
-"""Scores that differ by less are equal: the same sums added up in another order."""
+"""Scores that differ by less count as equal: they may be the same sum, added up in another order."""
 
 ONE_REPLICA_NOTE = Note("one-replica", "one run each: says nothing about other runs")
 
@@ -30,7 +30,7 @@ def tolerance(score_a: float, score_b: float) -> float:
 
 
 def oriented(deltas: NDArray | float, alternative: str, metric: Metric) -> NDArray:
-    """What is large when the alternative holds: abs(delta), or the gain of B (of A)."""
+    """Values that are large when the alternative holds: abs(delta), or the gain of B (of A)."""
     if alternative == "two-sided":
         return np.abs(deltas)
     better = 1.0 if metric.higher_is_better else -1.0
@@ -38,10 +38,10 @@ def oriented(deltas: NDArray | float, alternative: str, metric: Metric) -> NDArr
 
 
 def p_value(statistics: NDArray[np.float64], observed: float, slack: float, exact: bool = False) -> float:
-    """Share of statistics as large as the observed one: c/C exactly, (c + 1)/(R + 1) sampled.
+    """Share of statistics at least as large as the observed one: c/C if exact, else (c + 1)/(R + 1).
 
-    Ties count (`>=`): a rearrangement that gives the observed value is one of those that the
-    observed value cannot be told from. With `>` identical systems would get p near 0.
+    Ties count (`>=`): a rearrangement that gives the observed value is as extreme as what was
+    observed. With `>`, identical systems would get a p near 0.
     """
     count = int(np.count_nonzero(statistics >= observed - slack))
     return count / len(statistics) if exact else (count + 1) / (len(statistics) + 1)
@@ -50,8 +50,8 @@ def p_value(statistics: NDArray[np.float64], observed: float, slack: float, exac
 def smallest_p(samples: int, exact: bool, log_arrangements: float, mirrored: bool) -> float:
     """The smallest p an exchange test could have returned.
 
-    Of exp(log_arrangements) equally likely arrangements the observed one always counts, and when
-    `mirrored` (two-sided, and A and B can change places altogether) its mirror image too.
+    Of exp(log_arrangements) equally likely arrangements the observed one always counts, and if
+    `mirrored` (two-sided, and A and B can be exchanged as a whole) its mirror image too.
     """
     share = 2 if mirrored else 1
     if log_arrangements < math.log(2**40):
@@ -84,7 +84,7 @@ def expected_shift(
 ) -> tuple[float, float]:
     """tau, the mean of a bootstrap over segments or documents, and its standard error.
 
-    Of a mean of units that count alike it is delta itself. Otherwise that of the deltas drawn.
+    If the score is a mean of units of equal count, tau is delta; otherwise the mean of the drawn deltas.
     """
     if comparison.metric.statistic_names[-1:] == ("count",):
         systems = (comparison.a, comparison.b)
@@ -107,7 +107,7 @@ def shifted_p(
     """p of a bootstrap that is shifted to the null hypothesis (Graham et al. 2014), and a note.
 
     With tau the mean of the signed delta_b: c = #{delta_b - tau >= delta} one-sided, and
-    #{abs(delta_b - tau) >= abs(delta)} two-sided. What is `slack` short of delta counts as a tie.
+    #{abs(delta_b - tau) >= abs(delta)} two-sided. Values up to `slack` below delta are ties.
 
     "folded" counts abs(delta_b) - mean abs(delta_b) > abs(delta), as Fu et al. 2016 (Tables 1
     and 3) and sacrebleu do. That is one tail of a folded distribution: p cannot exceed about .42.
@@ -140,18 +140,18 @@ def identical(comparison: Comparison) -> bool:
 
 
 LEVEL_OF_FEW = {2: ".30", 3: ".19", 5: ".12"}
-"""What a nominal .05 of `fu-bootstrap` is, by the number of replicas (docs/evidence.md)."""
+"""The actual level of `fu-bootstrap` at a nominal .05, by number of replicas (docs/evidence.md)."""
 
 
 def few_replicas_note(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return Note("one-replica", "one run: differences between runs are not seen")
+        return Note("one-replica", "one run: differences between runs cannot be estimated")
     if n < 10:
         at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
-        text = f"{n} runs: a bootstrap of so few rejects too often (about {level} for .05 at n = {at})"
-        return Note("few-replicas", text)
+        text = f"{n} runs: a bootstrap of so few rejects too often, and its interval is too narrow"
+        return Note("few-replicas", f"{text} (level about {level} at a nominal .05, n = {at})")
     return None
 
 
@@ -184,13 +184,13 @@ class ScoredPair(ABC):
 
     @property
     def slack(self) -> float:
-        """How far scores may differ and be equal; also for the standard error."""
+        """Scores that differ by no more are equal; standard errors up to this are 0."""
         return tolerance(*self.scores)
 
 
 @dataclass(frozen=True)
 class Contrast(ScoredPair):
-    """The difference that a test looks at, and the row that it makes."""
+    """The difference that a test examines, and the row that reports it."""
 
     method: str
     comparison: Comparison
@@ -199,9 +199,9 @@ class Contrast(ScoredPair):
     """What is exchanged or drawn: segment, document, replica, or replica+segment."""
     aggregation: str = "mean"
     replicas: tuple[int, int] | None = None
-    """Of A and of B, for tests that look at one of each."""
+    """Positions of the replicas of A and of B, for tests that compare one of each."""
     speaks: str | None = None
-    """What a small p speaks of, if the unit does not tell."""
+    """What a small p generalises to, if not what the unit says."""
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -211,7 +211,7 @@ class Contrast(ScoredPair):
         return float(self.comparison.scores_a[r]), float(self.comparison.scores_b[s])
 
     def p(self, statistics: NDArray[np.float64], exact: bool = False) -> float:
-        """Share of the differences under the null hypothesis as large as the observed one."""
+        """Share of differences under the null hypothesis that are at least as large as the observed one."""
         metric = self.comparison.metric
         observed = float(oriented(self.delta, self.alternative, metric))
         return p_value(oriented(statistics, self.alternative, metric), observed, self.slack, exact)
@@ -274,19 +274,19 @@ class Contrast(ScoredPair):
         slack: float = 0.0,
         **columns: Any,
     ) -> TestResult:
-        """The row of a bootstrap whose p is of the differences (samples,) less `centre`, with the
-        interval that says the same."""
+        """The row of a bootstrap whose p comes from the differences (samples,) minus `centre`, with the
+        interval that agrees with p."""
         columns = {"p_min": 1 / (len(deltas) + 1), **columns}
         if not zero_variance(deltas, self.slack):
             columns |= self.interval(deltas - centre, alpha, slack)
         return self.row(p, *notes, samples=len(deltas), distribution=deltas, **columns)
 
     def interval(self, null: NDArray[np.float64], alpha: float, slack: float) -> dict[str, float]:
-        """The differences that `null` (samples,), moved to them, would not reject at alpha, where
-        what is `slack` short of a tie is one.
+        """The true differences that are not rejected at alpha when `null` (samples,) is shifted to
+        them; values within `slack` of a tie are ties.
 
         With k = floor(alpha (R + 1)), the counted p is at most alpha exactly when delta lies beyond
-        the k-th largest of the null, so the interval leaves 0 out exactly then.
+        the k-th largest of the null, so the interval excludes 0 exactly then.
         """
         k = int(alpha * (len(null) + 1) * (1 + 1e-12))
         if k < 1:
@@ -309,8 +309,7 @@ class Contrast(ScoredPair):
         *notes: Note | None,
         alpha: float,
     ) -> TestResult:
-        """The row of a bootstrap that is shifted to the null hypothesis; shift: tau, and how far
-        it may be off."""
+        """The row of a bootstrap that is shifted to the null hypothesis; shift: tau and its error."""
         tau, error = shift
         p, note = shifted_p(
             deltas,
@@ -332,11 +331,11 @@ GENERALISES_TO = {
     "replica+segment": "new segments and new runs",
     "replica+document": "new documents and new runs",
 }
-"""What a small p speaks of, by what is exchanged or drawn."""
+"""What a small p generalises to, by what is exchanged or drawn."""
 
 
 def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
-    """What a small p speaks of, with runs called what these replicas are."""
+    """What a small p generalises to, naming runs by the kind of these replicas."""
     scope = GENERALISES_TO[unit]
     if design == "samples":
         return scope if "runs" in scope else f"{scope} and new samples"
@@ -344,7 +343,7 @@ def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
 
 
 def kind_of_runs(replicas: Iterable[str]) -> str:
-    """tuning runs, training runs, or runs, by the names of replicas."""
+    """tuning runs, training runs, prompts, or runs, by the names of the replicas."""
     prefixes = {Replica(id).prefix for id in replicas}
     if prefixes in ({"seed"}, {"prompt"}):
         return "prompts" if "prompt" in prefixes else "training runs"

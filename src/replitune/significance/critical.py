@@ -1,20 +1,20 @@
 """Critical values of delta / se when se^2 is a sum of parts with few, unequal degrees of freedom.
 
-`net_parts` says what the parts are: what the runs add, with their own few degrees of freedom, and
-what the test set adds *beyond* the runs' noise on single segments. That noise is a part of the
-mean square of segments, and counted in those of the runs already; with it, as many degrees of
-freedom would be counted as there are segments for variance that the runs estimate.
+`net_parts` defines the parts: what the runs add, with their own few degrees of freedom, and what
+the test set adds *beyond* the runs' noise on single segments. That noise is part of the mean square
+of segments, but the mean squares of the runs contain it already. Counted again, it would lend the
+many degrees of freedom of the segments to variance that only the runs estimate.
 
 Cochran and Cox (1950) take the mean of the parts' t quantiles, weighted by the parts. That
-holds when one part outweighs the rest, and wastes power when parts agree: with two equal
+keeps the level when one part dominates, but wastes power when parts are alike: with two equal
 variances of nu degrees of freedom each, Student's test has 2 nu. Welch and Satterthwaite
-gain the power and lose the level when one system is noisy and its variance happens to be
-estimated low. Here the parts are cut into *layers*: sorted by V_k/nu_k, what all parts have
-is one layer with the sum of all nu; what all but the smallest have on top is the next, with
-the sum of theirs; and so on to what the largest has alone. The mean of the layers' t
+gain that power, but lose the level when one system is noisy and its variance happens to be
+estimated low. Here the parts, sorted by V_k/nu_k, are cut into *layers*: what all parts have
+is one layer, with the sum of all nu; what all but the smallest have above that is the next, with
+the sum of their nu; and so on up to what only the largest has. The mean of the layers' t
 quantiles, weighted by the layers, is the critical value. With one part it is Student's t;
 with equal parts it is the pooled t; with one dominant part it is Cochran and Cox's.
-`benchmarks/calibration` holds it against both.
+`benchmarks/calibration` compares it with both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from replitune.arithmetic import exp, log, log1p
 
 TINIEST = 1e-100
-"""Tails below this are reported as this: p is never 0, and t quantiles are exact so far out."""
+"""Smaller tails are reported as this: p is never 0, and t quantiles are exact this far out."""
 
 
 Scope = Literal["both", "runs", "segments"]
@@ -37,7 +37,7 @@ Scope = Literal["both", "runs", "segments"]
 
 @dataclass(frozen=True)
 class Parts:
-    """Var(delta), and the parts that weigh in its critical value."""
+    """Var(delta), and the parts that determine its critical value."""
 
     variance: NDArray[np.float64]
     """(...)"""
@@ -55,7 +55,7 @@ def net_parts(
     both: NDArray[np.float64],
     scope: Scope = "both",
 ) -> Parts:
-    """What a null hypothesis of this scope leaves to chance.
+    """Var(delta) and its parts under the null hypothesis of this scope.
 
     rep (..., R): V_rep of each system (and tuner), nu_rep (R,). seg (..., B): V_seg of each test
     set of a suite, else B = 1, nu_seg (B,). both (..., B): the sum of V_int on each of them.
@@ -73,7 +73,7 @@ def net_parts(
     own = np.maximum(seg - both, 0.0)
     share = np.divide(own, seg, out=np.zeros_like(own), where=seg > 0)
     nothing = (runs + own.sum(axis=-1) == 0)[..., np.newaxis]
-    own = np.where(nothing, seg, own)  # runs that score alike, and differ on segments: 1 degree of freedom
+    own = np.where(nothing, seg, own)  # runs score alike but differ on segments: 1 degree of freedom
     variance = np.maximum(runs + test_sets - both.sum(axis=-1), np.maximum(runs, test_sets))
     nus = np.concatenate([np.broadcast_to(nu_rep, rep.shape), np.maximum(nu_seg * share, 1.0)], axis=-1)
     return Parts(variance, np.concatenate([rep, own], axis=-1), nus)
@@ -100,7 +100,7 @@ def layers(
 
 
 def critical_values(values: NDArray[np.float64], nus: NDArray[np.float64], q: float) -> NDArray[np.float64]:
-    """Upper-tail q values (...) of delta / se for parts (..., K): `layers` in bulk."""
+    """Critical values (...) of delta / se at upper tail q, for parts (..., K)."""
     from scipy.special import stdtrit
 
     weight, df = layers(values, nus)
@@ -111,10 +111,10 @@ def critical_values(values: NDArray[np.float64], nus: NDArray[np.float64], q: fl
 def tails(
     weight: NDArray[np.float64], df: NDArray[np.float64], t: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The q (M,) with critical value t (M,) >= 0, for layers (M, K): halves of two-sided p.
+    """The upper tails q (M,) at critical values t (M,) >= 0, for layers (M, K): halves of two-sided p.
 
-    Newton's method finds log q where the logarithm of the critical value, which is almost a
-    straight line in log q, is log t; kept between where the single layers cross t.
+    Newton's method solves for log q, in which the logarithm of the critical value is almost linear.
+    It stays between the tails at which the single layers reach t.
     """
     from scipy.special import gammaln, stdtr, stdtrit
 
@@ -151,13 +151,13 @@ class Layers:
     df: NDArray[np.float64]
 
     def value(self, q: float) -> float:
-        """The upper-tail q value of delta / se."""
+        """The critical value of delta / se at upper tail q."""
         from scipy.special import stdtrit
 
         return float((self.weight * -stdtrit(self.df, q)).sum())
 
     def tail(self, t: float) -> float:
-        """The q with that value, t >= 0."""
+        """The upper tail at critical value t >= 0."""
         return float(tails(self.weight, self.df, np.array([t]))[0])
 
     def effective_df(self, alpha: float) -> float:
@@ -182,9 +182,9 @@ def matching_df(goal: float, alpha: float, low: float, high: float) -> float:
 
 
 def _root(gap: Callable[[float], float], a: float, b: float) -> float:
-    """Where the decreasing `gap` crosses 0 between a and b, to the last bits, by halving.
+    """Where the decreasing `gap` crosses 0 between a and b, to the last bit, by bisection.
 
-    Not scipy's brentq: to import scipy.optimize takes a third of a second in every command.
+    Importing scipy.optimize for its brentq would take a third of a second in every command.
     """
     while a < (middle := (a + b) / 2) < b:
         a, b = (middle, b) if gap(middle) > 0 else (a, middle)

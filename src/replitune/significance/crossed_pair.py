@@ -1,6 +1,6 @@
-"""Two systems whose replicas are crossed with segments, and everything their components show.
+"""Two systems with replicas crossed with segments, and everything their variance components show.
 
-`tests.crossed` makes the row of a test from it; so does inference on a suite and on many pairs.
+`tests.crossed` makes the row of a test from it; inference on suites and on many pairs uses it, too.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from replitune.significance.variances import VarianceRow, variance_table
 RUN_EFFECT = 0.01
 """p of the F test below which samples are said to have a run effect."""
 SHARED_SEEDS = 0.01
-"""One-sided p of the correlation of runs with the same number below which it is told."""
+"""One-sided p below which a correlation of runs with the same number is reported."""
 FEWEST_FOR_FLAG = 5
 UNSTABLE = 4 * 1.4826
 """A run further than this many MADs from the median of its group is flagged: four standard
-deviations of a normal distribution. Of normal runs one group in six has one at n = 5, one in
-twelve at 10, one in twenty at 20 (docs/evidence.md)."""
+deviations of a normal distribution. If runs are normal, one group in six has such a run at n = 5,
+one in twelve at 10, one in twenty at 20 (docs/evidence.md)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,29 +51,29 @@ class OddRun:
     run: int
     """Its position."""
     robust_sd: float
-    """Its distance from the median."""
+    """Its distance from the median, in robust standard deviations."""
     p: float
-    """That some run of normal ones is as far from the others."""
+    """Probability that, of normal runs, some run is as far from the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Var(delta) by its parts, and which runs the first of them are of."""
+    """Var(delta) by its parts, and the runs that the first of them belong to."""
 
     parts: Parts
     runs: tuple[tuple[str, tuple[str, ...]], ...]
-    """System and ids of the replicas of each part; of pairs of replicas, those of the first system."""
+    """System and ids of the replicas of each part; for paired replicas, those of the first system."""
     sign: float
-    """Of a one-sided alternative, that of the delta it asks for; 0 for a two-sided one."""
+    """Sign of the delta that a one-sided alternative asks for; 0 for a two-sided one."""
 
     def swapped(self) -> Uncertainty:
-        """Of the other difference, A - B."""
+        """The same for A - B."""
         return replace(self, sign=-self.sign)
 
 
 @dataclass(frozen=True, eq=False)
 class CrossedPair(Difference):
-    """Two systems, and what their components say about the difference."""
+    """Two systems, and what their components show about the difference."""
 
     a: SystemParts
     b: SystemParts
@@ -91,7 +91,7 @@ class CrossedPair(Difference):
 
     @property
     def lonely(self) -> list[str]:
-        """Systems with one replica, whose runs say nothing of their noise."""
+        """Systems with one replica, which does not show the noise of runs."""
         return [s.name for s in (self.a, self.b) if s.n == 1]
 
     @property
@@ -106,7 +106,7 @@ class CrossedPair(Difference):
 
     @cached_property
     def components(self) -> Components | None:
-        """None of a single replica."""
+        """None if a system has a single replica."""
         if self.lonely:
             return None
         return components(self.sides, self.a.blocks, self.bound)
@@ -121,15 +121,15 @@ class CrossedPair(Difference):
     def parts(self) -> Parts:
         if self.components is not None:
             return self.components.parts(self.scope)
-        d = self.differences  # these runs are all that the scope asks for
+        d = self.differences  # the scope asks about these runs only
         seg = np.array([dot(x, x) for x in d])
         nu = np.array([contributing_df(x, b.nu) for x, b in zip(d, self.a.blocks, strict=True)])
         return net_parts(np.zeros(0), np.zeros(0), seg, nu, np.zeros_like(seg), self.scope)
 
     @cached_property
     def contributing(self) -> tuple[float, bool]:
-        """How many units make the difference on the test set where they are fewest, and whether they
-        are enough for a p; infinite, too, where the test set adds less than a tenth of the variance."""
+        """How many units make up the difference, on the test set with the fewest, and whether they are
+        enough for a p. Test sets that add at most a tenth of the variance do not count."""
         d = self.differences if self.scope != "runs" else ()
         known = [few_contributing(x) for x in d if 10 * dot(x, x) > self.parts.variance]
         return min((few for few, _ in known), default=float(np.inf)), all(enough for _, enough in known)
@@ -143,7 +143,7 @@ class CrossedPair(Difference):
 
     @property
     def side(self) -> float:
-        """Sign of the delta that a one-sided alternative asks for; 0 of a two-sided one."""
+        """Sign of the delta that a one-sided alternative asks for; 0 for a two-sided one."""
         return {"two-sided": 0.0, "greater": self.sign, "less": -self.sign}[self.alternative]
 
     @property
@@ -183,7 +183,7 @@ class CrossedPair(Difference):
 
     @property
     def sign(self) -> float:
-        """1 when more is better, -1 when less is."""
+        """1 if higher scores are better, -1 if lower ones are."""
         return 1.0 if self.higher_is_better else -1.0
 
     def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
@@ -275,7 +275,7 @@ class CrossedPair(Difference):
         return Note("shared-seeds", text)
 
     def run_effects(self) -> list[Note]:
-        """Samples that differ from each other as wholes, as runs do."""
+        """Notes on samples that differ from each other as a whole, as runs do."""
         notes = []
         for side, system in zip(self.sides, (self.a, self.b), strict=False):
             if len(side.scores) < 2:
@@ -292,8 +292,8 @@ class CrossedPair(Difference):
 
     @cached_property
     def p_without_each(self) -> dict[tuple[str, str], float]:
-        """By system and run (of pairs, the first system's), p when it is left out; empty under a
-        bound, which depends on all systems."""
+        """p without each run, by system and run (of pairs, the first system's); empty under a bound,
+        which depends on all systems."""
         if self.components is None or not self.varies or self.scope == "segments" or self.bound:
             return {}
         rest = leave_one_out(self.sides, self.a.blocks, self.components)
@@ -315,7 +315,7 @@ class CrossedPair(Difference):
         return dict(zip(runs, p.tolist(), strict=True))
 
     def single_runs(self) -> dict[str, float]:
-        """What single runs do: the range of p without each, and how odd the oddest is."""
+        """The effect of single runs: the range of p without each, and p of the oddest."""
         details = {}
         if p := self.p_without_each.values():
             details = {"p_without_one_low": min(p), "p_without_one_high": max(p)}
@@ -331,8 +331,8 @@ class CrossedPair(Difference):
         return variance_table(self.a, self.b, self.sides, own, unit=unit, alpha=alpha)
 
     def with_more(self, level: float) -> dict[str, float]:
-        """Half the width of the interval with confidence 1 - level that twice the runs, or twice the
-        units, would have as far as these can tell."""
+        """Half the width that the interval with confidence 1 - level would have with twice the runs, or
+        twice the units, by these estimates."""
         c = self.components
         if c is None or self.scope != "both" or self.bound:
             return {}
@@ -352,8 +352,8 @@ class CrossedPair(Difference):
 
     @property
     def next_run(self) -> NextRun | None:
-        """What decides whether the next run of B beats the next run of A, here and on a new test
-        set; None of single runs."""
+        """What predicts whether the next run of B beats the next run of A, on this test set and on a
+        new one; None for single runs."""
         if self.components is None:
             return None
         n = [float(len(self.sides[s].scores)) for s in self.components.sides]
@@ -365,13 +365,13 @@ class CrossedPair(Difference):
 
 
 def median(x: NDArray[np.float64]) -> float:
-    """numpy's takes a tenth of a millisecond."""
+    """The median; numpy's takes a tenth of a millisecond."""
     ordered = np.sort(x)
     return float(ordered[(len(x) - 1) // 2] + ordered[len(x) // 2]) / 2
 
 
 def among_normal(x: float, others: NDArray[np.float64], n: int) -> float:
-    """p (Bonferroni, of n runs) of a run beside `others`, which are not odd: Student's t."""
+    """p of the score x of a run beside `others`, which are not odd: Student's t, Bonferroni for n runs."""
     from scipy.special import stdtr
 
     m = len(others)
@@ -380,7 +380,7 @@ def among_normal(x: float, others: NDArray[np.float64], n: int) -> float:
 
 
 def better_on(pairs: Sequence[CrossedPair], alpha: float) -> dict[str, float]:
-    """On how many test sets B is better, and worse, each with confidence 1 - alpha / 2."""
+    """On how many test sets, at least, B is better, and worse, each with confidence 1 - alpha / 2."""
     counts = {}
     for name, sign in (("better_on", 1.0), ("worse_on", -1.0)):
         p = [pair.p_beyond(0.0, sign * pair.sign) if pair.varies else 1.0 for pair in pairs]

@@ -65,7 +65,7 @@ class Difference(ScoredPair):
         }
 
     def interval(self, alpha: float, alternative: str) -> dict[str, float]:
-        """The columns of the interval whose critical value also makes p."""
+        """The columns of the interval, from the critical values that also give p."""
         confidence = 1 - alpha if alternative == "two-sided" else 1 - 2 * alpha
         reach = self.reach(1 - confidence)
         return {
@@ -92,7 +92,7 @@ class Difference(ScoredPair):
 
 
 def margin_iv(margin: float, comparison: Comparison) -> None:
-    """A margin must be in the units of the metric, which shows where scores are never negative."""
+    """Refuse a margin in other units than the metric's: one above all scores, if none is negative."""
     largest = float(max(comparison.scores_a.max(), comparison.scores_b.max()))
     if margin < largest or min(s.statistics.min() for s in (comparison.a, comparison.b)) < 0:
         return

@@ -1,7 +1,7 @@
 """Bootstrap draws that tests share: test sets, and pools of one system's outputs.
 
-All systems and metrics see the same bootstrap test sets, and every comparison of a system the
-same bootstrap pools of it; both are made once and remembered as long as the object lives.
+All systems and metrics see the same bootstrap test sets, and all comparisons of a system see the
+same bootstrap pools of it. Their scores are computed once and kept as long as the object lives.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ TEST_SETS = 256
 """Bootstrap test sets drawn at once."""
 
 UNITS = 1 << 12
-"""Units whose statistics are multiplied at once with how often they were drawn, where there are many."""
+"""Where there are many units, how many are multiplied at once by how often they were drawn."""
 
 FEW = 1 << 23
-"""Numbers that are kept as floats instead."""
+"""Up to this many numbers, all units are converted to floats once, and kept."""
 
 POOLS = 512
 """Bootstrap pools drawn at once."""
 
 SPARE = 4
-"""Standard deviations that a pool's Poisson counts aim below its number of draws."""
+"""By how many standard deviations the expected sum of Poisson counts is below a pool's number of draws."""
 
 CHUNK = 1024
 """Items of a pool drawn at once: their counts stay in the second-level cache."""
@@ -72,12 +72,12 @@ class _Memory:
 
 
 def exact_columns(columns: NDArray, terms: int, largest: NDArray | None = None) -> NDArray:
-    """The same (U, ...) as floats of which any sum of `terms` along U is exact.
+    """Columns (U, ...) as floats such that any sum of `terms` of them along U is exact.
 
-    So BLAS may add in whatever order it likes, and no sum depends on what else is computed beside
-    it. Counts are as they were. Real numbers are rounded to a multiple of a power of two, one for
-    each column, at least 2^-35 of its largest value even for 2^18 terms: far below the tolerance
-    at which two scores are equal. largest: that of each column, where these are not all rows.
+    Then BLAS may add in any order, and no sum depends on what else is computed with it. Counts
+    keep their values. Real numbers are rounded to a multiple of a power of two, one for each column;
+    even for 2^18 terms the error of each is at most 2^-35 of the column's largest value. largest: the
+    largest size in each column, if these are not all its rows.
     """
     if largest is None:
         largest = _largest(columns)
@@ -100,7 +100,7 @@ def float_dtype(bound: float) -> type[np.float32] | type[np.float64]:
 
 @dataclass(frozen=True)
 class _Remembered:
-    """Draws by one key, and what was computed from them."""
+    """Draws under one key, and what was computed from them."""
 
     key: int
     _memory: _Memory = field(default_factory=_Memory, repr=False, compare=False)
@@ -111,7 +111,7 @@ class _Remembered:
 
 
 class SegmentDraws(_Remembered):
-    """Bootstrap test sets: `size` of the U units (segments, documents), all of them by default."""
+    """Bootstrap test sets: `size` draws from the U units (segments, documents), U by default."""
 
     def counts(
         self,
@@ -144,7 +144,7 @@ class SegmentDraws(_Remembered):
         """Sums (B, n, K) of statistics (n, U, K) over each test set, block by block."""
         n, units, k = statistics.shape
         draws = units if size is None else size
-        # a unit is drawn once on average: 256 times, once in 256! test sets
+        # 8 bits suffice: a unit is drawn once on average, and 256 times in one of 256! test sets
         kind = np.uint8 if draws <= units else np.int32
         columns = statistics.transpose(1, 0, 2)
         integer = columns.dtype.kind in "iu"
@@ -159,7 +159,7 @@ class SegmentDraws(_Remembered):
                 terms = int(drawn.sum(axis=1).max()) if integer and kept is None else draws
                 exact = exact_columns(columns[part], terms, largest) if kept is None else kept
                 sums += drawn.astype(exact.dtype) @ exact.reshape(-1, n * k)
-            del counts, drawn  # before the next are drawn
+            del counts, drawn  # to free the memory before the next are drawn
             yield rows, sums.astype(np.int64 if integer else np.float64, copy=False).reshape(-1, n, k)
 
     def scores(
@@ -172,7 +172,7 @@ class SegmentDraws(_Remembered):
         samples: int,
         replica: int | None = None,
     ) -> NDArray[np.float64]:
-        """(samples, n) score of each replica on each test set; of one replica (samples, 1)."""
+        """(samples, n) score of each replica on each test set; (samples, 1) for one replica."""
 
         def make() -> NDArray[np.float64]:
             chosen = slice(None) if replica is None else slice(replica, replica + 1)
@@ -223,7 +223,7 @@ class PoolDraws(_Remembered):
         kind = exact_dtype(float(np.abs(pool).max(initial=0)) * size, pool.dtype.kind)
         lines = in_lines(pool, kind)
         rest = aligned((len(keys), *lines.shape[1:]), kind)
-        # Numbered from `size` on: the words before belong to the Poisson counts.
+        # Draws are numbered from `size` on: the words before belong to the Poisson counts.
         gather(lines, size - totals, size + size % 2, keys, rest)
         return out + rest.reshape(len(keys), -1)[:, :k]
 
@@ -308,7 +308,7 @@ class Draws:
     pools: Callable[[str], PoolDraws]
     """The pool draws of a system, by its name."""
     replicas: Callable[[str], np.random.Generator]
-    """Makes the generator that draws whole replicas of a system, by name: a fresh one each time."""
+    """By the name of a system, a fresh generator that draws its whole replicas."""
 
 
 def named_draws(testset: str, seed: int) -> Draws:
@@ -327,7 +327,7 @@ def named_draws(testset: str, seed: int) -> Draws:
 
 
 def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
-    """`draws` where given, else fresh ones from `rng`."""
+    """`draws` if given, else fresh ones from `rng`."""
     if draws is not None:
         return draws
     if rng is None:

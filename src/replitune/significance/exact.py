@@ -1,8 +1,8 @@
 """The exact null distribution of a paired exchange, for metrics that count something.
 
 Where outputs of A and B differ in one statistic only, and by integers, their 2^m exchanges reach
-few different sums. How many exchanges reach each is a product of polynomials of two terms, one
-for each unit, instead of an enumeration (Zmigrod, Vieira and Cotterell 2022, section 3).
+few different sums. How many exchanges reach each sum follows from a product of polynomials of two
+terms, one for each unit, without enumeration (Zmigrod, Vieira and Cotterell 2022, section 3).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
     """deltas (D,) that exchanges of one replica of each system can give, the probability (D,) of
     each, and the number m of units that differ.
 
-    The metric need not be linear: with all other statistics the same for A and B, its scores after
-    an exchange depend on the sum of that one, and are computed for each of its values.
+    The metric need not be linear: all other statistics are the same for A and B, so the scores after
+    an exchange depend only on the sum of the one that differs, and are computed for each value of it.
     """
     a, b = widened(side.a[0]), widened(side.b[0])
     column, d = _counted(side, a, b)
@@ -38,11 +38,11 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
         raise ReplituneError(
             f"too many sums for an exact p of {side.metric.id}",
             found=f"{sums:.0f} in {len(d)} units",
-            expected=f"{MOST_SUMS} at most, and sums times units {MOST_ADDITIONS}",
+            expected=f"at most {MOST_SUMS}, and at most {MOST_ADDITIONS} for sums times units",
             fix=SAMPLE,
         )
     probability = coin_sums(sizes)
-    # A gains the differences of the outputs it takes over: from the sum of all negative ones, up in steps
+    # A gains the differences of the outputs it takes over: from the sum of all negative ones upwards
     gains = d[d < 0].sum() + step * np.arange(len(probability))
     x, y = (np.repeat(z.sum(axis=0)[np.newaxis], len(gains), axis=0) for z in (a, b))
     x[:, column] += gains
@@ -53,15 +53,15 @@ def exact_exchange(side: Sides) -> tuple[NDArray[np.float64], NDArray[np.float64
 def coin_sums(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """(sum + 1,) probability of each sum, when each of `sizes` (m,) counts with probability 1/2.
 
-    Not by Fourier transforms, which lose the tails: here nothing is subtracted, and each
-    probability above 1e-290 is right to m times the last bit.
+    Fourier transforms would lose the tails. Here nothing is subtracted, and the error of each
+    probability above 1e-290 is at most m units in the last place.
 
     >>> coin_sums(np.array([1, 2]))
     array([0.25, 0.25, 0.25, 0.25])
     """
     probabilities = np.zeros(int(sizes.sum()) + 1)
     probabilities[0], end = 1.0, 1
-    for size in np.sort(sizes).tolist():  # the small ones first, while there are few sums
+    for size in np.sort(sizes).tolist():  # small sizes first, while there are few sums
         probabilities[size : size + end] += probabilities[:end].copy()
         end += size
         probabilities[:end] *= 0.5
@@ -69,7 +69,7 @@ def coin_sums(sizes: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _counted(side: Sides, a: NDArray, b: NDArray) -> tuple[int, NDArray[np.int64]]:
-    """The column (of K) in which outputs differ, and their differences that are not 0."""
+    """The column (of K) in which outputs differ, and the differences there that are not 0."""
     names = side.metric.statistic_names
     differ = np.flatnonzero((a != b).any(axis=0)).tolist()
     if not differ:

@@ -1,8 +1,8 @@
 """Null distributions of a difference under exchange of outputs, for several metrics at once.
 
-All metrics see the same exchanges. When there are no more arrangements than samples asked for,
-every one is enumerated instead; units in which nothing can change (all outputs alike) are left
-out of the count, since they only repeat each arrangement equally often.
+All metrics see the same exchanges. If there are no more arrangements than samples asked for, all
+of them are enumerated instead. Units in which nothing can change (all outputs alike) do not count,
+since they only repeat each arrangement equally often.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ class Sides:
 
 
 def _by_kind(sides: Sequence[Sides], exchanges: Sequence[Exchanged]) -> Iterator[list[int]]:
-    """Metrics to be sampled that can share one pass: counts with counts, real numbers with real
-    numbers."""
+    """Groups of sampled metrics that can share one pass: those of counts, and those of real numbers."""
     sampled = [i for i, exchanged in enumerate(exchanges) if not exchanged.exact]
     for integer in (True, False):
         group = [i for i in sampled if (sides[i].a.dtype.kind in "iu") == integer]
@@ -52,7 +51,7 @@ def _columns(sides: Sequence[Sides], group: list[int]) -> list[slice]:
 
 
 def _pooled_deltas(side: Sides, x: NDArray) -> NDArray[np.float64]:
-    """x (C, K): statistics of X summed over replicas; Y has the rest."""
+    """x (C, K): statistics of X, the rearranged A, summed over replicas; Y has the rest."""
     total = widened(side.a).sum(axis=(0, 1)) + widened(side.b).sum(axis=(0, 1))
     score = side.metric
     return pooled_score(score, total - x, len(side.b)) - pooled_score(score, x, len(side.a))
@@ -72,7 +71,7 @@ def _paired_mean(side: Sides, gains: NDArray) -> NDArray[np.float64]:
 def paired_exchange(
     sides: Sequence[Sides], *, keys: NDArray[np.uint64], aggregation: str
 ) -> list[Exchanged]:
-    """Exchange A[r, i] and B[r, i] with probability 1/2 (n_A = n_B).
+    """Exchange A[r, i] and B[r, i] with probability 1/2; n_A = n_B.
 
     keys: (samples,), one for each resample.
     """
@@ -201,7 +200,7 @@ def _enumerate_free(
     if pooled:
         x = observed[slots[0]].sum(axis=0)[np.newaxis]
         for (in_a, in_b), stratum, units in zip(strata, outputs, cells, strict=True):
-            if not units:  # nothing to exchange, and of many replicas the subsets fill no memory
+            if not units:  # nothing to exchange; the subsets of many replicas might not fit in memory
                 continue
             subsets = itertools.combinations(range(len(in_a) + len(in_b)), len(in_a))
             taken = np.array(list(subsets))

@@ -33,9 +33,9 @@ def bca_interval(
 ) -> tuple[float, float, Note | None]:
     """Bias-corrected and accelerated interval (Efron 1987; Efron and Tibshirani 1993, eq. 14.9).
 
-    jackknife: the statistic without each drawn unit in turn. Resamples that equal the observed
-    value count half below it. Where the correction is not defined, the percentile interval, and a
-    note that says why.
+    jackknife: the statistic without each unit in turn, units being what is drawn. Resamples equal
+    to the observed value count as half below it. Where the correction is not defined, this is the
+    percentile interval, with a note that says why.
     """
     from scipy.special import ndtr, ndtri
 

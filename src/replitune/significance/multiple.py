@@ -48,7 +48,7 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
 def verdict(result: TestResult, alpha: float, higher_is_better: bool) -> int | None:
     """1 when B beats A, -1 when A beats B, 0 for no significant difference; None without a p.
 
-    The p is the adjusted one where there is one. A one-sided test speaks of its side only.
+    p is the adjusted one if there is one. A one-sided test finds winners on its side only.
     """
     p = result.p if result.p_adjusted is None else result.p_adjusted
     if p is None:
@@ -71,8 +71,8 @@ class Ranking:
     tested: NDArray[np.bool_]
     """(S, S): the pair has a p-value; symmetric."""
     clusters: tuple[tuple[str, ...], ...] | None
-    """From best to worst; None when not every pair was tested, or when the p are not corrected so
-    that all decisions hold together."""
+    """From best to worst; None if not every pair was tested, or if p are not corrected so that all
+    decisions hold together."""
     notes: tuple[Note, ...] = ()
 
     joint: bool = True
@@ -80,9 +80,9 @@ class Ranking:
 
     @property
     def ranks(self) -> tuple[tuple[int, int], ...] | None:
-        """The ranks that each system may have, best and worst: 1 + how many surely beat it, and
-        how many it does not surely beat (Klein et al. 2020). All hold together where the decisions
-        do; None where they do not."""
+        """The best and worst rank that each system may have: 1 + the number of systems that beat it,
+        and the number, itself included, that it does not beat (Klein et al. 2020). All ranks hold
+        together, as the decisions do; None if these do not."""
         if not self.joint:
             return None
         above, below = self.wins.sum(axis=0), self.wins.sum(axis=1)
@@ -108,9 +108,7 @@ def rank_systems(
     """
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
-        raise ReplituneError(
-            "a ranking is of one test", found=", ".join(methods), fix="choose the rows of one"
-        )
+        raise ReplituneError("a ranking needs rows of one test", found=", ".join(methods), fix="choose one")
     sign = -1.0 if higher_is_better else 1.0
     names = tuple(sorted(scores, key=lambda name: (sign * scores[name], name)))
     place = {name: i for i, name in enumerate(names)}
@@ -167,11 +165,11 @@ def clusters(wins: NDArray[np.bool_]) -> list[range]:
 
 
 def partial_conjunction(p: Sequence[float], alpha: float) -> int:
-    """On how many of K test sets there is an effect, at least, with confidence 1 - alpha.
+    """On how many of K test sets, at least, there is an effect, with confidence 1 - alpha.
 
-    Dror et al. (2017): the p of "on at least u of K" is (K - u + 1) p_(u), which holds however the
-    test sets depend on each other; here they share their runs. The count is the largest u whose
-    p, and that of all smaller u, is at most alpha.
+    Dror et al. (2017): the p of "on at least u of K" is (K - u + 1) p_(u), valid however the test
+    sets depend on each other; here they share their runs. The result is the largest u such that the
+    p of u and of all smaller numbers is at most alpha.
     """
     K, ordered = len(p), sorted(p)
     count = 0

@@ -1,26 +1,27 @@
 """What the next run would show: how often one new run of B beats one new run of A.
 
-In the normal model that is theta = Phi(Delta / sigma), Delta being how much better B truly is, and
-sigma^2 the variance of the difference of two new runs: sigma2_rep of both and, on a new test set,
-what one of the same size adds. Both, on this test set and on a new one, are predicted in one way.
+In the normal model this is theta = Phi(Delta / sigma). Delta is how much better B truly is, and
+sigma^2 the variance of the difference of two new runs: sigma2_rep of both systems and, on a new
+test set, what a test set of the same size adds. theta is predicted in the same way on this test set
+and on a new one.
 
-With e = delta / sigma and h = V / sigma^2, V the variance of delta, both estimated,
+With the estimates e = delta / sigma and h = V / sigma^2, where V is the variance of delta,
 
     P    = T_nu(m / sqrt(1 + v))
     theta in Phi(m -+ z sqrt(v + m^2 / (2 nu))),
 
-m and v being mean and variance of Delta / sigma: e and h when any Delta is as likely beforehand. nu
-is Satterthwaite's, of parts x_k (1 + 1/nu_k): otherwise a part with few degrees of freedom that
-happens to be small would not count.
+where m and v are the mean and variance of Delta / sigma: e and h if the prior of Delta is flat. nu
+is Satterthwaite's, for parts x_k (1 + 1/nu_k): without the factor, a part with few degrees of
+freedom that happens to be small would not count.
 
-With four systems or more, their scores say how large true differences are: scores are normal with
-variance tau^2 around their mean, log kappa, kappa = v / (v + tau^2) for the mean variance v of a
-system's score, is uniform beforehand, and so
+With four systems or more, their scores show how large true differences are. True scores are normal
+with variance tau^2 around their mean. With w the mean variance of a system's score, and a flat prior
+of log kappa, kappa = w / (w + tau^2),
 
-    p(kappa) ~ kappa^((S - 1)/2 - 1) exp(-kappa (S - 1) s^2 / (2 v)),      s^2 the scores' variance.
+    p(kappa) ~ kappa^((S - 1)/2 - 1) exp(-kappa (S - 1) s^2 / (2 w)),      s^2 the scores' variance.
 
-A pair's V' is drawn towards 2 v, which weighs four degrees of freedom, and with k the mean of
-V' / (V' + 2 tau^2): m = (1 - k) e,  v = (1 - k) V' / sigma^2 + Var(k) e^2. docs/evidence.md has how
+A pair's V is shrunk towards 2 w, with a weight of four degrees of freedom, to V'. With k the mean of
+V' / (V' + 2 tau^2): m = (1 - k) e,  v = (1 - k) V' / sigma^2 + Var(k) e^2. docs/evidence.md shows how
 often all this is right.
 """
 
@@ -42,20 +43,20 @@ if TYPE_CHECKING:
     from replitune.significance.base import TestResult
 
 LEVEL = 0.9
-"""Of the intervals."""
+"""Confidence of the intervals."""
 FEWEST_SYSTEMS = 4
-"""Whose scores say how large true differences are."""
+"""Fewest systems whose scores are used to tell how large true differences are."""
 FAMILY_DF = 4.0
-"""What the mean variance of all pairs weighs beside a pair's own, in degrees of freedom."""
+"""Weight of the mean variance of all pairs beside a pair's own, in degrees of freedom."""
 SHARES = 1024
-"""Nodes of log kappa, from -30 to 0, where they are dense."""
+"""Nodes of log kappa, from -30 to 0, denser towards 0."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Of pairs (...), on this test set or on a new one."""
+    """Variances of pairs (...), on this test set or on a new one."""
 
     now: Array
     """V, the variance of delta."""
@@ -66,7 +67,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class NextRun:
-    """What a row knows of it."""
+    """What a row knows about the next runs."""
 
     here: Spread
     on_new_set: Spread | None
@@ -75,8 +76,8 @@ class NextRun:
 
 
 def spread_of(parts: Parts, n: Array, slack: float = 0.0) -> Spread:
-    """n (K,): of how many runs each part (..., K) is a mean, of which one is new; of a test set 1.
-    slack: how far scores may differ and be equal."""
+    """n (K,): of how many runs each part (..., K) is a mean, to get the variance of one; of a test
+    set 1. slack: scores that differ by no more are equal."""
     new = parts.values * n
     weighed = new * (1 + 1 / parts.nus)
     squares = (weighed**2 / parts.nus).sum(axis=-1)
@@ -88,7 +89,7 @@ def spread_of(parts: Parts, n: Array, slack: float = 0.0) -> Spread:
 def next_better(gain: Array, spread: Spread, scores: Array | None = None) -> tuple[Array, Array, Array]:
     """theta of each pair (m,), and the limits of its interval.
 
-    gain (m,): by how much B is better. scores: of all systems, where there are `FEWEST_SYSTEMS`.
+    gain (m,): by how much B is better. scores: of all systems, used if there are `FEWEST_SYSTEMS`.
     """
     from scipy.special import ndtr, ndtri, stdtr
 
@@ -113,7 +114,7 @@ def next_better(gain: Array, spread: Spread, scores: Array | None = None) -> tup
 
 
 def _noise_share(scores: Array, noise: float) -> tuple[float, float]:
-    """Mean and variance of kappa: what noise is of how much scores of systems differ."""
+    """Mean and variance of kappa, the share of noise in the variance of systems' scores."""
     x = (np.arange(SHARES) + 0.5) / SHARES
     u = -30 * x * x
     kappa = exp(u)
@@ -147,7 +148,7 @@ def next_runs(rows: Sequence[TestResult]) -> list[dict[str, float]]:
 
 
 def _gain(row: TestResult) -> float:
-    """By how much B is better, 0 where only rounding differs."""
+    """By how much B is better; 0 if the scores differ by rounding only."""
     assert row.next_run is not None
     same = abs(row.delta) <= tolerance(row.score_a, row.score_b)
     return 0.0 if same else row.next_run.sign * row.delta
@@ -156,7 +157,7 @@ def _gain(row: TestResult) -> float:
 def prediction_interval(
     scores: NDArray[np.float64], confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    """Of the score of a system's next run on this test set: mean +- t(n-1) s sqrt(1 + 1/n)."""
+    """For the score of a system's next run on this test set: mean +- t(n-1) s sqrt(1 + 1/n)."""
     from scipy.special import stdtrit
 
     n = len(scores)

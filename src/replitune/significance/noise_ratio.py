@@ -1,21 +1,22 @@
-"""A bound on how unequally noisy the runs of systems are, and what it is worth.
+"""A bound on how unequally noisy the runs of systems are, and what is gained by it.
 
-Three runs say little about the noise of one system. With the assumption that no system's runs vary
-more than R times as much as another's (standard deviation), all systems say something about it: the
-variance of a system's runs on d degrees of freedom is drawn towards the mean of all,
+Three runs say little about the noise of one system. If no system's runs vary more than R times as
+much as another's (standard deviation), the runs of all systems help: the variance s^2 of a system's
+runs, on d degrees of freedom, is shrunk towards the mean of all,
 
     s~^2 = (2 s_pooled^2 + d s^2) / (2 + d).
 
-The critical value is then not a t quantile. C(q) is, of runs alone, the quantile of the largest
-|t| over pairs under the least favourable pattern of standard deviations inside the bound, every
-system at 1 or at R: found by simulation, from a stream of the seed alone, and kept. With the
-test set's own part it is averaged by their shares of the variance, as Cochran and Cox (1950) do:
+The critical value is then not a t quantile. For runs alone it is C(q), the quantile of the largest
+|t| over pairs under the least favourable pattern of standard deviations within the bound, each of
+them 1 or R. It is simulated, with a random stream that depends on the seed alone, and kept. It is
+averaged with that of the test set's own part by their shares of the variance, as Cochran and Cox
+(1950) do:
 
     reach = se (share C(q) + (1 - share) T(q)),        share = sum s~^2 / n / (sum s~^2 / n + W)
 
-T being that of `critical` for the test set's parts, over m pairs at q / m. Where variances differ
-by more than the bound allows in one family of a hundred, nothing is shrunk: the answer is that of
-`crossed` without a bound (docs/evidence.md has how far all this holds).
+T is the critical value by `critical` for the test set's parts, at q / m for m pairs. If variances
+differ by more than they would in one of a hundred families within the bound, nothing is shrunk, and
+the answer is that of `crossed` without a bound (docs/evidence.md shows how far all this holds).
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ if TYPE_CHECKING:
     from replitune.significance.simultaneous import Estimate
 
 FAMILY_DF = 2.0
-"""What the mean of all variances weighs beside a system's own, in degrees of freedom."""
+"""Weight of the mean of all variances beside a system's own, in degrees of freedom."""
 CONTRADICTED = 0.01
 NODES = 256
-"""Tails at which critical values are known; between them their logarithms are interpolated."""
+"""Tails at which critical values are computed; between them, they are linear in the tail's logarithm."""
 NUMBERS = 2**26
-"""Draws times patterns times pairs: half a second."""
+"""Draws times patterns times (systems + pairs): half a second."""
 MOST_PATTERNS = 100
 FEWEST_DRAWS, MOST_DRAWS = 2**13, 2**19
 BLOCK = 2048
@@ -54,22 +55,22 @@ Pairs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Worst:
-    """The least favourable case of runs alone."""
+    """The least favourable case, for runs alone."""
 
     tails: NDArray[np.float64]
     """(NODES,) descending from 1."""
     values: NDArray[np.float64]
-    """(NODES,) the largest |t| over pairs that is exceeded so often, in some pattern."""
+    """(NODES,) quantiles of the largest |t| over pairs at these tails, each in the worst pattern."""
     ratio: float
-    """Of the largest variance to the smallest, exceeded in `CONTRADICTED` of families."""
+    """Ratio of the largest variance to the smallest that is exceeded in `CONTRADICTED` of families."""
     draws: int
 
 
 def patterns(ns: Sequence[int], pairs: Pairs, ratio: float) -> list[NDArray[np.float64]]:
     """Standard deviations (S,), each 1 or `ratio`.
 
-    Systems with as many runs and in as many pairs are alike, and it matters how many of them are
-    noisy: none, one, two, half, or all.
+    Systems with the same number of runs and of pairs are alike; what matters is how many of them are
+    noisy: none, one, two, half, or all (fewer of these where the patterns would be too many).
     """
     degree = Counter(s for pair in pairs for s in pair)
     kinds = Counter((n, degree[s]) for s, n in enumerate(ns))
@@ -93,7 +94,7 @@ def patterns(ns: Sequence[int], pairs: Pairs, ratio: float) -> list[NDArray[np.f
 
 @lru_cache(maxsize=64)
 def worst_case(ns: tuple[int, ...], pairs: Pairs, ratio: float, one_sided: bool, seed: int) -> Worst:
-    """Of systems with ns (S,) runs; one_sided: only t > 0 of (a, b) count, not |t|."""
+    """For systems with ns (S,) runs; one_sided: t of each pair (a, b) counts with its sign, not |t|."""
     cases = patterns(ns, pairs, ratio)
     n = np.array(ns, np.float64)[:, np.newaxis]
     d, S = n - 1, len(ns)
@@ -138,9 +139,9 @@ class Bound:
 
     ratio: float
     ns: tuple[int, ...]
-    """Runs of each system that has two, ascending."""
+    """Numbers of runs of the systems that have at least two, ascending."""
     pooled: float
-    """Mean of the variances of their runs' scores."""
+    """Mean of the variances of their runs' scores, weighted by degrees of freedom."""
     contradicted: bool
     seed: int
 
@@ -153,14 +154,14 @@ class Bound:
         return Note("noise-ratio", text)
 
     def worst(self, compared: Sequence[int], pairs: Pairs, one_sided: bool = False) -> Worst:
-        """Of `compared` systems, by their numbers of runs, in `pairs`; the rest of the family is
-        there for its variances."""
+        """For `pairs` of the `compared` systems, given by their numbers of runs; the rest of the family
+        only adds its variances."""
         rest = tuple(sorted((Counter(self.ns) - Counter(compared)).elements()))
         return worst_case((*compared, *rest), pairs, self.ratio, one_sided, self.seed)
 
 
 def bound_of(ratio: float, scores: Sequence[NDArray[np.float64]], seed: int) -> Bound:
-    """From the scores (n_s,) of each system of the family."""
+    """The bound, from the scores (n_s,) of each system of the family."""
     several = sorted((x for x in scores if len(x) > 1), key=len)
     ns = tuple(len(x) for x in several)
     s2 = np.array([np.var(x, ddof=1) for x in several])
@@ -173,22 +174,22 @@ def bound_of(ratio: float, scores: Sequence[NDArray[np.float64]], seed: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """Critical values of a pair under the bound; `critical.Layers` without."""
+    """Critical values of a pair under the bound; without one they are `critical.Layers`."""
 
     bound: Bound
     n: tuple[int, int]
     parts: Parts
-    """Those of shrunk variances; the last `own` are the test set's."""
+    """With shrunk variances; the last `own` parts are the test set's."""
     own: int
 
     @cached_property
     def share(self) -> float:
-        """Of runs in the variance."""
+        """The share of runs in the variance."""
         values = self.parts.values
         return float(values[: len(values) - self.own].sum() / values.sum())
 
     def test_set(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The part of the test set's critical value, at upper tails q."""
+        """What the test set adds to the critical value, at upper tails q."""
         from scipy.special import stdtrit
 
         if self.share == 1:
@@ -204,12 +205,12 @@ class Bounded:
         return log(q), self.share * worst.values + self.test_set(q)
 
     def value(self, q: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """The upper-tail q values of delta / se, q at most 1/2."""
+        """The critical values of delta / se at upper tails q, at most 1/2."""
         tails, values = self.nodes
         return np.interp(-log(q), -tails, values)
 
     def tail(self, t: float) -> float:
-        """The q with that value, t >= 0."""
+        """The upper tail at critical value t >= 0."""
         tails, values = self.nodes
         return float(exp(np.interp(t, values, tails)))
 
@@ -220,12 +221,12 @@ class Bounded:
 
 @dataclass(frozen=True, eq=False)
 class BoundedFamily:
-    """All pairs together under the bound: what `simultaneous.Largest` is without."""
+    """All pairs together under the bound; without one they are a `simultaneous.Largest`."""
 
     worst: Worst
     pairs: int
     sides: int
-    """1 of a one-sided test."""
+    """1 for a one-sided test, else 2."""
 
     def nodes(self, estimate: Estimate) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """log of adjusted p, descending, and critical values of a pair, ascending: between those of
@@ -238,7 +239,7 @@ class BoundedFamily:
         return log(self.worst.tails), np.maximum.accumulate(values)
 
     def adjusted(self, estimate: Estimate, p: float) -> tuple[float, float]:
-        """The adjusted value of p of a pair by itself, and its standard error of simulation."""
+        """The adjusted p of a pair whose own p is `p`, and the standard error of its simulation."""
         if estimate.t <= 0:
             return 1.0, 0.0
         tails, values = self.nodes(estimate)
@@ -246,6 +247,6 @@ class BoundedFamily:
         return max(p, drawn), float(np.sqrt(drawn * (1 - drawn) / self.worst.draws))
 
     def level(self, estimate: Estimate, alpha: float) -> float:
-        """Of the interval of a pair by itself whose adjusted p is alpha where it ends at 0."""
+        """The level at which a pair's own interval ends at 0 exactly when its adjusted p is alpha."""
         tails, values = self.nodes(estimate)
         return 2 * estimate.critical.tail(float(np.interp(-log(alpha), -tails, values)))

@@ -1,13 +1,13 @@
-"""What replicas say of one system (Clark et al. 2011, Table 1; Fu et al. 2016, Table 7).
+"""What replicas show about one system (Clark et al. 2011, Table 1; Fu et al. 2016, Table 7).
 
     Avg      mean over replicas of the test score
     s_dev    sd over replicas of the score on the dev set
     s_test   sd over replicas of the score on the test set: how far tuner runs differ
     s_sel    mean over replicas of the sd over bootstrap test sets: how far test sets differ
 
-Confidence intervals are drawn in three ways, after what Fu et al. call the Riezler, Clark and
-test-set methods: segments of one replica; outputs from the segment x replica pool; whole test
-sets. Each ignores what it does not draw.
+Confidence intervals come from three bootstraps, which Fu et al. call the Riezler, Clark and
+test-set methods. They draw segments of one replica; outputs from the segment x replica pool; or
+whole test sets. Each ignores the variation of what it does not draw.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ONE_REPLICA = Note("one-replica", "one run: a standard deviation needs two")
 
 
 def spread_notes(*statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
-    """Why s_test is None or says nothing: one run, or runs that are the same in every segment of every
+    """Why s_test is None or meaningless: one run, or runs that are the same in every segment of every
     test set."""
     runs = len(statistics[0])
     if runs == 1:
@@ -70,9 +70,9 @@ class SystemSummary:
     ci: dict[str, tuple[float, float] | None] = field(default_factory=dict)
     """By method: riezler, clark, fu."""
     notes: dict[str, tuple[Note, ...]] = field(default_factory=dict)
-    """By field; of an interval `ci_<method>`."""
+    """By field; for an interval, `ci_<method>`."""
     intervals: dict[str, Interval] = field(default_factory=dict, repr=False, compare=False)
-    """The same with their bootstrap distributions, for `intervals.overlap_ratio`."""
+    """The intervals with their bootstrap distributions, for `intervals.overlap_ratio`."""
 
 
 def sd(values: NDArray[np.float64]) -> float | None:
@@ -89,8 +89,8 @@ def s_sel(
     samples: int = 1000,
 ) -> float | None:
     """Mean over replicas of the sd (k - 1) over k bootstrap test sets, the same for all replicas
-    and systems; None for one segment. Of a mean of segment scores it is what ever more test sets
-    would give."""
+    and systems; None for one segment. For a mean of segment scores it is computed directly, as if
+    there were infinitely many test sets."""
     if system.segments == 1:
         return None
     if isinstance(metric, MeanMetric) and (system.statistics[..., 1] == 1).all():
@@ -120,12 +120,12 @@ def riezler_interval(
     half: Annotated[
         Literal["with replacement", "without replacement"] | None,
         about(
-            "Neubig's Algorithm 4, subsets of N/2. With replacement, the interval is sqrt(2) too "
+            "Neubig's Algorithm 4, subsets of N/2. With replacement, the interval is sqrt(2) times too "
             "wide for N segments; without, its width is right."
         ),
     ] = None,
 ) -> Interval:
-    """Of the score of one replica: bootstrap test sets of N segments."""
+    """Interval of the score of one replica, from bootstrap test sets of N segments."""
     scores = metric.score(system.sums)
     r = iv.select_replica(system, scores, replica)
     statistics = iv.in_units(system.statistics[[r]], documents, unit)
@@ -164,7 +164,7 @@ def clark_interval(
     strata: iv.Strata = "groups",
     kind: Kind = "percentile",
 ) -> Interval:
-    """Of the score of the pooled statistics: N n draws from the segment x replica pool."""
+    """Interval of the score of the pooled statistics, from N n draws out of the segment x replica pool."""
     pool = draws.pools(system.name)
     drawn = pool.scores(
         metric, system, documents, aggregation="pooled", strata=strata, unit=unit, samples=samples
@@ -192,7 +192,7 @@ def fu_interval(
     strata: iv.Strata = "groups",
     kind: Kind = "percentile",
 ) -> Interval:
-    """Of the mean replica score: n draws of whole test sets."""
+    """Interval of the mean replica score, from n draws of whole test sets."""
     scores = metric.score(system.sums)
     if system.n == 1:
         return Interval(None, None, (ONE_REPLICA_NOTE,))
@@ -232,7 +232,7 @@ def summarise(
     dev: SystemStatistics | None = None,
     draws: Draws | None = None,
 ) -> SystemSummary:
-    """What Clark's Table 1 and Fu's Table 7 say of a system.
+    """What Clark's Table 1 and Fu's Table 7 report about a system.
 
     Random streams are keyed by names alone, as in `run.run_tests`.
 
@@ -296,8 +296,8 @@ def summarise_suite(
     *,
     alpha: float = 0.05,
 ) -> SystemSummary:
-    """A system on a suite of test sets, on which its runs are the same, under one metric: scores are
-    weighted means, and s_sel is by the linearised metric."""
+    """A system on a suite of test sets, with the same runs on each, under one metric. Scores are
+    weighted means, and s_sel is that of the linearised metric."""
     scores = run_scores(testsets, weights, id, system)
     parts = [(metric, systems[system]) for metric, systems in (t.metrics[id] for t in testsets)]
     variances = [
@@ -317,7 +317,7 @@ def summarise_suite(
 def _summary(
     system: SystemStatistics, scores: NDArray[np.float64], alpha: float, **more: Any
 ) -> SystemSummary:
-    """What the scores of its runs say of a system, and more."""
+    """The summary of a system: what the scores of its runs show, and `more`."""
     return SystemSummary(
         name=system.name,
         n=system.n,

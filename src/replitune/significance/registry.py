@@ -2,8 +2,8 @@
 
 A test is a function (comparison, *, ...) -> TestResult, or (comparisons, *, ...) -> a list of
 them for the same pair of systems under several metrics. Its options are declared in its
-signature. The caller passes what it takes of `rng` (a Generator of its own), `draws` (what
-bootstraps share), `samples` and `alpha`. An interval is a function (metric, system, documents,
+signature. The caller passes what it takes of `rng` (its own Generator), `draws` (shared by
+bootstraps), `samples` and `alpha`. An interval is a function (metric, system, documents,
 draws, *, samples, confidence, ...) -> Interval.
 """
 
@@ -35,14 +35,14 @@ TESTS: Registry[Callable[..., Any]] = Registry(
 )
 
 LEAD = "crossed"
-"""The kind of test that leads: its first entry is what verdicts, ranks and looks go by."""
+"""The kind of test that leads: verdicts, ranks and looks are based on its first entry."""
 
 PEOPLE = "human"
-"""The kind of test that is of people's judgements, and of no metric."""
+"""The kind of test that tests people's judgements, not a metric."""
 
 
 def leading(methods: Sequence[Entry]) -> Entry:
-    """The test that leads: the first of the kind that does, or else the first of all."""
+    """The test that leads: the first of kind `LEAD`, or else the first of all."""
     return next((entry for entry in methods if entry.name == LEAD), methods[0])
 
 

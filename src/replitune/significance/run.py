@@ -2,9 +2,9 @@
 
 Random streams are keyed by names, never by the order of work: those of a test by (test set, sorted
 pair, method), draws of segments and documents by the test set alone, and draws from one system's
-outputs by the system. None by the metric: all metrics see the same draws. A pair is tested in the
-order of its names, and the result is reversed where asked for, so that swapping A and B changes no
-p.
+outputs by test set and system. None depends on the metric: all metrics see the same draws. A pair
+is tested in the order of its names, and the result is reversed if the other order was asked for, so
+that swapping A and B changes no p.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from replitune.significance.simultaneous import Largest
 
 Compared = Mapping[str, Sequence[Comparison]]
-"""A pair by metric id, on each test set."""
+"""A pair on each test set, by metric id."""
 
 REACHES = ("reach_twice_runs", "reach_twice_units")
-"""Details that are as much wider as simultaneous intervals are."""
+"""Details that widen by the same factor as simultaneous intervals."""
 PAIRS = 8
 """Pairs of systems that are in memory together, for each thread."""
 
@@ -63,8 +63,8 @@ class TestSetScores:
 
 
 def tests_on(testsets: int, methods: Sequence[str | Mapping[str, Any] | Entry]) -> list[Entry]:
-    """The tests that can be made on so many test sets together: on a suite those that know what
-    its test sets share, and the one that leads if none of these was asked for."""
+    """The tests that can be made on this number of test sets together: on a suite those that account
+    for what its test sets share, or `LEAD` if none of these was asked for."""
     entries = TESTS.entries(methods)
     if testsets == 1:
         return entries
@@ -100,11 +100,11 @@ def run_tests(
     testset
         Name of the test set or the suite.
     methods
-        Of a suite those that know one: `tests_on`.
+        On a suite only those that can test one: `tests_on`.
     correction : {"max-t", "holm", "bh", "none"}
         For p_adjusted; the family is all pairs within one (metric, method).
     families
-        How many such families are read as one, hence corrected on top.
+        How many such families are read as one; p is corrected for their number, too.
     design : {"runs", "samples"}
         What replicas are.
     margins : {metric id: difference}
@@ -129,7 +129,7 @@ def run_tests(
     def run(job: tuple[Compared, tuple[str, str], Entry]) -> dict[str, TestResult]:
         return _run_pair(*job, weights, segments, testset=testset, seed=seed, given=given)
 
-    # a pair is in memory while it is tested, so that many pairs need no more than a few
+    # only pairs that are being tested are in memory, so many pairs need no more than a few
     done: list[dict[str, TestResult]] = []
     with ThreadPoolExecutor(threads) as pool:
         for start in range(0, len(wanted), PAIRS * threads):
@@ -179,8 +179,7 @@ def _run_pair(
     seed: int,
     given: Mapping[str, Any],
 ) -> dict[str, TestResult]:
-    """One test of one pair, with what it takes of `given`: its interval has confidence
-    1 - alpha."""
+    """The results of one test of one pair, by metric id; the test gets what it takes of `given`."""
     first, second = sorted(pair)
     other_way = pair != (first, second)
     function = TESTS[method.name]
@@ -221,7 +220,7 @@ def _run_pair(
 
 
 def scored_by_both(comparison: Comparison) -> Comparison:
-    """Without the segments that some replica of either system has no score for.
+    """The comparison without segments for which some replica of either system has no score.
 
     Metrics of (score, count) mark a missing score by a count of 0.
     """
@@ -244,8 +243,7 @@ def scored_by_both(comparison: Comparison) -> Comparison:
 
 
 def documents_note(result: TestResult, comparison: Comparison, *others: Comparison) -> Note | None:
-    """Documents that a test takes no notice of, where it does not say so itself, as those of suites
-    do."""
+    """A note that a test ignores documents, unless it says so itself, as tests on suites do."""
     says_so = others or any(note.code == "documents-ignored" for note in result.notes)
     if says_so or "segment" not in result.unit or not has_documents(comparison.documents):
         return None
@@ -261,7 +259,7 @@ def dropped_note(segments: int) -> Note | None:
 
 
 def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
-    """Metrics that know the same replicas: their exchanges can be made in one pass."""
+    """Groups of metrics with the same replicas, whose exchanges can be made in one pass."""
     groups: dict[Any, list[str]] = {}
     for id, c in comparisons.items():
         key = (c.a.replicas, c.a.groups, c.b.replicas, c.b.groups)
@@ -288,13 +286,13 @@ def adjusted(
     samples: int = 10_000,
     seed: int | None = None,
 ) -> list[TestResult]:
-    """Fill p_adjusted within each method, say what the next runs would show, and where a test could
-    not have reached alpha.
+    """Fill p_adjusted within each method, add what the next runs would show, and note where a test
+    could not have reached alpha.
 
-    `max-t` needs tests that know what pairs share (`TestResult.analysis`), and a seed; other tests
-    are corrected by Holm. Its draws are named by nothing else, so that the same scores have the
-    same p, whatever the test set is called. families: how many such families are looked at
-    together, corrected by Bonferroni on top.
+    `max-t` needs a seed, and tests that know what pairs share (`TestResult.analysis`); other tests
+    are corrected by Holm. Its draws depend on the seed alone, so that the same scores have the same
+    p, whatever the test set is called. families: how many such families are read together, with
+    Bonferroni's correction for their number.
     """
     rows = list(results)
     for method in dict.fromkeys(r.method for r in rows):
@@ -317,7 +315,7 @@ def adjusted(
 def _corrected(
     rows: list[TestResult], alpha: float, correction: str, samples: int, seed: int | None
 ) -> tuple[list[TestResult], str]:
-    """Rows of one family with p_adjusted, and by what."""
+    """The rows of one family with p_adjusted, and the correction that was used."""
     from replitune.significance.multiple import adjust
 
     p = [row.p for row in rows]
@@ -347,7 +345,7 @@ def _corrected(
 
 
 def _same_adjusted(rows: list[TestResult], correction: str, families: int) -> list[TestResult]:
-    """With the p of equivalence corrected, too, where there is one."""
+    """The rows with their p of equivalence corrected, too, if they have one."""
     from replitune.significance.multiple import adjust
 
     adjusted_p = adjust([row.details.get("p_same") for row in rows], correction)
@@ -364,7 +362,7 @@ def _simultaneous(row: TestResult, joint: Largest | BoundedFamily, alpha: float)
         return replace(row, p_adjusted=row.p)
     level = joint.level(row.analysis, alpha)
     low, high = row.analysis.interval(level)
-    if row.a != row.analysis.a:  # the row was turned to the order in which the pair was given
+    if row.a != row.analysis.a:  # the row was reversed, to the order in which the pair was given
         low, high = -high, -low
     p, error = joint.adjusted(row.analysis, row.p)
     before = row.ci_low, row.ci_high
@@ -375,11 +373,11 @@ def _simultaneous(row: TestResult, joint: Largest | BoundedFamily, alpha: float)
 
 
 def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) -> Note | None:
-    """A note when even the smallest p of this test is above alpha, or above alpha / tests, which
-    Holm asks of the smallest p of a family."""
+    """A note if even the smallest p of this test is above alpha, or above alpha / tests, which Holm
+    requires of the smallest p of a family."""
     if result.p is None or result.p_min is None:
         return None
-    # R resamples give p in steps of 1/(R + 1): "cannot" means more than rounding.
+    # p comes in steps of 1/(R + 1), so rounding alone must not put it above alpha.
     smallest = result.p_min * (1 - 1e-12)
     if smallest > alpha:
         text = f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
@@ -394,9 +392,9 @@ def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) 
 
 
 def histogram(result: TestResult, bins: int = 200) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Counts (bins,) and edges (bins + 1,) of a result's distribution, delta in range.
+    """Counts (bins,) and edges (bins + 1,) of a result's distribution, over a range that includes delta.
 
-    Empty arrays when the result has none.
+    Empty arrays if the result has no distribution.
     """
     if result.distribution is None or len(result.distribution) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0)

@@ -21,7 +21,7 @@ class Baseline(Settings, frozen=True):
 Pairs = Literal["all"] | Baseline | tuple[tuple[str, str], ...]
 
 Weight = Annotated[float, about(gt=0)]
-"""Of a test set in a suite; they need not sum to 1."""
+"""Weight of a test set in a suite; weights need not sum to 1."""
 
 PlainCorrection = Literal["holm", "bh", "none"]
 Correction = Literal["max-t", "holm", "bh", "none"]
@@ -31,7 +31,7 @@ Family = Literal["pairs", "pairs x metrics", "all"]
 Design = Literal["runs", "samples", "nested"]
 
 Rule = Literal["better", "not-worse", "same"]
-"""What a system may have to be, for a program that decides."""
+"""What a program that decides may require of a system."""
 
 File = Annotated[str, about(min_length=1)]
 
@@ -46,12 +46,12 @@ class HumanSettings(Settings, frozen=True):
         ),
     ]
     metrics: Annotated[
-        Literal["all"] | tuple[str, ...], about("Ids of the metrics that sharpen them.", min_length=1)
+        Literal["all"] | tuple[str, ...], about("Ids of the metrics that sharpen judgements.", min_length=1)
     ] = "all"
     score_column: Annotated[File | None, about("Column of the scores.")] = None
     first_segment: Annotated[
         Literal[0, 1] | None,
-        about("Number of the first segment; by default 1 where the last number is that of segments."),
+        about("Number of the first segment; by default 1 if the largest is the number of segments."),
     ] = None
 
 
@@ -63,14 +63,14 @@ class TestSettings(Settings, frozen=True):
 
     __test__ = False  # not a test case for pytest
 
-    alpha: Annotated[float, about("Level of the tests and of 1 - confidence.", gt=0, lt=1)] = 0.05
+    alpha: Annotated[float, about("Level of the tests; confidence is 1 - alpha.", gt=0, lt=1)] = 0.05
     samples: Annotated[int, about("Resamples of each resampling test.", ge=1, le=1_000_000_000)] = 10_000
     pairs: Annotated[Pairs, about("`all`, `baseline: NAME`, or a list of [A, B].", min_length=1)] = "all"
     methods: Annotated[
         Methods,
         about(
-            "The tests; `crossed` is the recommended one. Its first entry, whatever its `id`, leads: "
-            "verdicts, ranks and looks go by it. Without one, the first test leads.",
+            "The tests; `crossed` is recommended. Its first entry, whatever its `id`, leads: it decides "
+            "verdicts, ranks and looks. Without one, the first test leads.",
             min_length=1,
         ),
     ] = (Entry("crossed"), Entry("clark"))
@@ -107,21 +107,21 @@ class TestSettings(Settings, frozen=True):
     suites: Annotated[
         dict[Name, Literal["all"] | tuple[str, ...] | dict[str, Weight]],
         about(
-            "One verdict over several test sets, by a name of its own: `all` of them, a list, or "
+            "One verdict over several test sets, under a name of its own: `all` of them, a list, or "
             "`TEST SET: WEIGHT`. The difference is the weighted mean of those on the test sets; "
-            "runs are the same on all of them, and tests by `crossed` know that."
+            "runs are the same on all of them, and `crossed` accounts for that."
         ),
     ] = msgspec.field(default_factory=dict)
     paired_replicas: Annotated[bool, about("Run k of every system shares its seed.")] = False
     human: Annotated[
         HumanSettings | None,
         about(
-            "Which system people prefer, by few judgements and metrics of all segments: docs/judging.md."
+            "Which system people prefer, from few judgements and metrics of all segments: docs/judging.md."
         ),
     ] = None
 
     def suite(self, name: str, testsets: Sequence[str]) -> dict[str, float]:
-        """The weights of a suite's test sets, which sum to 1; `testsets` are all there are."""
+        """The weights of a suite's test sets, which sum to 1; testsets: all that there are."""
         given = self.suites[name]
         if given == "all":
             given = tuple(testsets)
@@ -139,7 +139,7 @@ class TestSettings(Settings, frozen=True):
         return leading(self.tests())
 
     def of_people(self, judged: Sequence[str]) -> TestSettings:
-        """The tests of people, on the pairs whose systems were judged."""
+        """The settings of tests of people's judgements, on the pairs of judged systems; `all` if none."""
         own = tuple(entry for entry in self.methods if entry.name == PEOPLE) or (Entry(PEOPLE),)
         pairs = self.pairs
         if isinstance(pairs, tuple):
@@ -149,7 +149,7 @@ class TestSettings(Settings, frozen=True):
         return msgspec.structs.replace(self, methods=own, pairs=pairs, intervals=())
 
     def tests(self) -> list[Entry]:
-        """The tests; those that can use it are told whether replicas are paired."""
+        """The tests of metrics; if replicas are paired, those that can use it are told so."""
         entries = TESTS.entries(self.methods)
         entries = [entry for entry in entries if entry.name != PEOPLE] or entries
         if not self.paired_replicas:
@@ -163,7 +163,7 @@ class TestSettings(Settings, frozen=True):
 
 
 class ReplicaDesign(Settings):
-    """What replicas are; stands beside their numbers."""
+    """What replicas are; given beside their numbers."""
 
     design: Annotated[
         Design,
@@ -172,6 +172,6 @@ class ReplicaDesign(Settings):
             "segment independently, as from a language model at a temperature. Samples have no run "
             "effect, so the tests ask about new segments and new samples; whether the data agree "
             "is tested. `nested`: the replicas of one kind are samples of one run, such as a prompt. "
-            "In an experiment, that of its replicas when it is not given."
+            "By default, an experiment goes by the kinds of its replicas."
         ),
     ] = "runs"

@@ -3,13 +3,13 @@
 Pairs that share a system share its runs, and all pairs share the segments, so the tests of pairs
 are correlated, and correcting them as if they were not is too strict. Under the null hypothesis
 that all systems are equal, with the estimated components as the truth, draws of all differences and
-of all mean squares give the distribution of the largest |t| over pairs. As pairs have unlike
-degrees of freedom, each t is first turned into the normal quantile with the same tail, the degrees
-of freedom being Satterthwaite's.
+of all mean squares give the distribution of the largest |t| over pairs. As pairs differ in their
+degrees of freedom (Satterthwaite's), each t is first turned into the normal quantile with the same
+tail.
 
-The draws go by the scores and the seed alone, and there are as many as it takes to tell every
-adjusted p from alpha. Only the correlations are taken from them. The p of a pair by itself stays
-that of `crossed`: with G(p) the probability that some pair's p is at or below p, the adjusted one is
+The draws depend on the scores and the seed alone, and there are as many as it takes to tell every
+adjusted p from alpha. Only the correlations come from them: a pair's own p stays that of `crossed`.
+With G(p) the probability that some of m pairs has a p of at most p, the adjusted p of a pair is
 max(p, min(G(p), m p)), never above Bonferroni's. The p* with adjusted value alpha is the level of
 the simultaneous intervals, so an interval excludes 0 exactly when the adjusted p is at most alpha.
 """
@@ -29,11 +29,11 @@ from replitune.significance.noise_ratio import Bounded, BoundedFamily
 from replitune.significance.system_parts import Block
 
 MANY = 200.0
-"""With so many degrees of freedom the mean square of segments is as good as known."""
+"""With this many degrees of freedom, the mean square of segments is taken as known."""
 AT_ONCE = 50_000
 """Numbers (draws x pairs) at a time: what stays in a processor's cache."""
 ERROR = 2e-4
-"""Draws are added until an adjusted p is known so well, or eight errors away from alpha."""
+"""Draws are added until each adjusted p has this standard error, or is eight of its errors from alpha."""
 MOST_NUMBERS = 2**28
 """Draws times pairs beyond which none are added: some seconds."""
 
@@ -49,7 +49,7 @@ class Estimate:
     critical: Layers | Bounded
     scope: Scope
     sign: float
-    """Of a one-sided alternative, 1 when it is delta > 0; 0 for a two-sided one."""
+    """For a one-sided alternative 1 if it is delta > 0, else -1; 0 for a two-sided one."""
     means: tuple[NDArray[np.float64], NDArray[np.float64]]
     """(U,) unit values of A and of B, mean over replicas."""
     blocks: tuple[Block, ...]
@@ -58,7 +58,7 @@ class Estimate:
 
     @property
     def t(self) -> float:
-        """In the direction of a one-sided alternative."""
+        """t, in the direction of a one-sided alternative; |t| for a two-sided one."""
         return self.delta / self.se * self.sign if self.sign else abs(self.delta) / self.se
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -68,7 +68,7 @@ class Estimate:
 
 
 def bounded_family(estimates: Sequence[Estimate]) -> BoundedFamily:
-    """Pairs whose critical values all are of one bound on the noise of runs."""
+    """The family of pairs whose critical values all come from one bound on the noise of runs."""
     pairs = [e.critical for e in estimates if isinstance(e.critical, Bounded)]
     sign = estimates[0].sign
     n: dict[str, int] = {}
@@ -93,7 +93,7 @@ class Largest:
     two_sided: bool
 
     def adjusted(self, _: Estimate, p: float) -> tuple[float, float]:
-        """The adjusted value of p of a pair by itself, and its standard error of simulation."""
+        """The adjusted p of a pair whose own p is `p`, and the standard error of its simulation."""
         return self._adjusted(p)
 
     def _adjusted(self, p: float) -> tuple[float, float]:
@@ -107,7 +107,7 @@ class Largest:
         return max(p, min(drawn, self.pairs * p)), 0.0
 
     def draws_wanted(self, p: Sequence[float], alpha: float) -> int:
-        """How many draws would tell all these p of pairs by themselves from alpha."""
+        """How many draws would tell the adjusted values of all these p from alpha."""
         wanted = len(self.z)
         for drawn, error in map(self._adjusted, p):
             enough = max(ERROR, abs(drawn - alpha) / 8)
@@ -115,8 +115,8 @@ class Largest:
         return min(wanted, max(MOST_NUMBERS // self.pairs, len(self.z)))
 
     def level(self, _: Estimate, alpha: float) -> float:
-        """Of the interval of a pair by itself: the p whose adjusted value is alpha, for one side
-        twice."""
+        """The level of a pair's own interval: the p whose adjusted value is alpha, doubled for a
+        one-sided test."""
         from scipy.special import ndtr
 
         allowed = int(np.floor(alpha * (len(self.z) + 1))) - 1
@@ -134,10 +134,10 @@ def jointly(
     samples: int,
     rng: np.random.Generator,
 ) -> Largest | BoundedFamily | None:
-    """None when the pairs do not share what they would have to: segments, one scope, runs.
+    """The joint distribution of the pairs; None if they do not share segments, scope and runs.
 
-    p: of the pairs by themselves. At least `samples` draws, and more while one of them needs more
-    to be told from alpha.
+    p: each pair's own. At least `samples` draws, and more until every adjusted p can be told from
+    alpha.
     """
     first = estimates[0]
     same = {(e.scope, e.sign, len(e.means[0])) for e in estimates}
@@ -150,7 +150,7 @@ def jointly(
     while wanted > len(z):
         drawn = np.concatenate([z, *family.draw(wanted - len(z), rng)])
         largest = Largest(-np.sort(-drawn), len(estimates), first.sign == 0)
-        # where p is close to alpha, few draws may think it far: no more than four times as many
+        # few draws may misjudge how far p is from alpha: at most four times as many at once
         z, wanted = drawn, min(largest.draws_wanted(p, alpha), 4 * len(drawn))
     return largest
 
@@ -199,7 +199,7 @@ class _Family:
     def _largest(
         self, D: int, factor: NDArray[np.float64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """(D,)"""
+        """(D,) the largest z of each of D draws."""
         S = len(self.rep)
         effect = product(factor, rng.standard_normal((S, D)))
         rep, q = np.zeros((S, D)), np.zeros((S, D))
@@ -226,9 +226,9 @@ class _Family:
         rng: np.random.Generator,
         work: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """(pairs, D) of effects, V_rep and V_rep^2 / nu of systems (S, D).
+        """z (pairs, D), from effects, V_rep and V_rep^2 / nu of systems (S, D).
 
-        In `work` (4, pairs, D): to ask for memory anew takes longer than the arithmetic.
+        Computed in `work` (4, pairs, D): allocating memory would take longer than the arithmetic.
         """
         a, b = self.a[pairs], self.b[pairs]
         V, below, gain, spare = work[:, : len(a)]
@@ -274,15 +274,15 @@ class _Family:
     def _mean_square(
         self, k: int, a: NDArray[np.intp], b: NDArray[np.intp], D: int, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """V_seg of pairs as it would be estimated, (m, D), or (m, 1) where it is as good as
-        known. Those of pairs are drawn independently, which is a little too strict."""
+        """Draws of the estimated V_seg of pairs, (m, D), or (m, 1) where it is taken as known. Pairs
+        are drawn independently of each other, which is a little too strict."""
         K, nu = self.shared[k], self.nu[k]
         known: NDArray[np.float64] = np.maximum(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)[:, np.newaxis]
         return known if nu >= MANY else known * rng.chisquare(nu, (len(a), D)) / nu
 
 
 def _factor(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Symmetric F with F F = K, or the nearest that is positive semi-definite: the one root that
-    does not depend on the order and the signs of eigenvectors."""
+    """Symmetric F with F F = K, or the nearest positive semi-definite matrix: the only root that does
+    not depend on the order and the signs of eigenvectors."""
     values, vectors = eigen(K)
     return product(vectors * np.sqrt(np.maximum(values, 0.0)), vectors.T)

@@ -27,18 +27,18 @@ SMALLEST_DOCUMENTS = 6.0
 """Fewer effective documents than this: no p."""
 FEW_DOCUMENTS = 20.0
 MANY_CONTRIBUTING, FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 100.0, 30.0, 6.0
-"""Fewer units that make the difference than this: fewer degrees of freedom, a note, no p."""
+"""If fewer units than this make up the difference: fewer degrees of freedom, a note, no p."""
 KEPT_BYTES = 256 << 20
-"""Analyses of systems that are held for the next pair; the last two are always held."""
+"""Size of the analyses that are kept for later pairs; the last two are always kept."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The units of one test set, of several in a suite."""
+    """The units of one test set, which may be one of a suite."""
 
     units: slice
     nu: float
-    """Degrees of freedom of what they add: N - 1, of documents G_eff - 1."""
+    """Degrees of freedom of what they add: N - 1 for segments, G_eff - 1 for documents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,8 @@ class SystemParts:
     scores: NDArray[np.float64]
     """(n,) of each replica."""
     units: NDArray[np.float64]
-    """(n, U): what each unit (segment or document) adds to each replica's score, on the scale on
-    which V_seg of two systems is the squared distance of their means over replicas."""
+    """(n, U): what each unit (segment or document) adds to each replica's score, scaled so that
+    V_seg of two systems is the squared distance of their means over replicas."""
     blocks: tuple[Block, ...]
     segments: int
     documents: int
@@ -77,9 +77,9 @@ class SystemParts:
 
 
 def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None) -> SystemParts:
-    """Linearise a system; `documents` None: segments are the unit.
+    """Linearise a system; if `documents` is None, segments are the units.
 
-    Of segments, a unit is L[r, i] / sqrt(N (N - 1)). Of documents it is what the delete-one
+    The value of a segment is L[r, i] / sqrt(N (N - 1)), that of a document what the delete-one
     jackknife makes of S[r, g], the sum of L over the m_g segments of document g:
 
         sqrt((G - 1) / G) (S[r, g] / (N - m_g) - its mean over g)
@@ -111,7 +111,7 @@ def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int3
 
 
 def samples_as_runs(parts: SystemParts) -> SystemParts:
-    """The replicas of each group as one run, which is their mean: ``prompt002`` is ``prompt-002``."""
+    """The replicas of each group as one run, their mean: group ``prompt002`` is run ``prompt-002``."""
     members: dict[str, list[int]] = {}
     for row, (replica, group) in enumerate(zip(parts.replicas, parts.groups, strict=True)):
         members.setdefault(group or replica, []).append(row)
@@ -128,7 +128,7 @@ def samples_as_runs(parts: SystemParts) -> SystemParts:
 
 
 def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemParts:
-    """One system on a suite of test sets: its runs are the same on all of them.
+    """One system on a suite of test sets, with the same runs on each.
 
     A replica's score is the weighted mean of its scores; V_seg and V_int are those of each test
     set times the square of its weight.
@@ -155,7 +155,7 @@ def weighted(parts: Sequence[SystemParts], weights: Sequence[float]) -> SystemPa
 
 
 def same_replicas(system: str, replicas: Sequence[tuple[str, ...]]) -> None:
-    """A suite is of the same runs on each of its test sets."""
+    """Refuse a suite whose test sets do not have the same runs."""
     for other in replicas[1:]:
         if other != replicas[0]:
             only = sorted(set(replicas[0]) ^ set(other))
@@ -169,7 +169,7 @@ def same_replicas(system: str, replicas: Sequence[tuple[str, ...]]) -> None:
 class Analyses:
     """Systems that were analysed, kept for the next pair.
 
-    `run_scores` gives, by metric id, the scores of the runs of every system, for bounds that are
+    `run_scores` returns, for a metric id, the scores of the runs of every system, for bounds that are
     estimated from all of them; `seed` is for the draws that this takes.
     """
 
@@ -192,7 +192,7 @@ class Analyses:
                 return self._kept[key][1]
         parts = analyse(metric, system, documents)
         with self._lock:
-            self._kept[key] = (system, parts)  # with the system, so that its id stays its own
+            self._kept[key] = (system, parts)  # the system is kept, too, so that its id is not used again
             while len(self._kept) > 2 and self._size() > KEPT_BYTES:
                 self._kept.popitem(last=False)
         return parts
@@ -222,7 +222,7 @@ def linearise(metric: Metric, statistics: NDArray, sums: NDArray) -> tuple[NDArr
     L = np.empty((n, N))
     gradient = metric.gradient(sums)
     if gradient is not None and np.isfinite(gradient).all():
-        for r in range(n):  # a part at a time: no float copy of all statistics
+        for r in range(n):  # a part at a time, to make no float copy of all statistics
             for start in range(0, N, BLOCK):
                 part = slice(start, start + BLOCK)
                 L[r, part] = product(statistics[r, part], gradient[r])
@@ -235,16 +235,21 @@ def linearise(metric: Metric, statistics: NDArray, sums: NDArray) -> tuple[NDArr
     return L, False
 
 
+def kish(units: NDArray[np.int32], weights: NDArray[np.float64]) -> float:
+    """How many units of equal weight would do as well; units, weights (n,): of each segment."""
+    heavy = np.asarray(np.bincount(units, weights=weights), np.float64)
+    return float(weights.sum()) ** 2 / dot(heavy, heavy)
+
+
 def effective_documents(documents: NDArray[np.int32]) -> float:
-    """G_eff = (sum m_g)^2 / sum m_g^2: how many documents of equal size would do as well."""
-    sizes = np.bincount(documents).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
+    """G_eff = (sum m_g)^2 / sum m_g^2, with m_g segments in document g."""
+    return kish(documents, np.ones(len(documents)))
 
 
 def contributing(d: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many units make the difference: (sum d^2)^3 / (sum d^3)^2 of what each adds (..., U).
+    """How many units make up the difference: (sum d^2)^3 / (sum d^3)^2 for what each adds, d (..., U).
 
-    U / skewness^2, which is m when m units add alike and the rest nothing; infinite above
+    This is U / skewness^2, or m if m units add the same and the rest nothing; infinite above
     `MANY_CONTRIBUTING`.
     """
     largest = np.abs(d).max(axis=-1, keepdims=True, initial=0.0)
@@ -255,8 +260,8 @@ def contributing(d: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def few_contributing(d: NDArray[np.float64]) -> tuple[float, bool]:
-    """How many of these units (U,) make the difference, and whether they are enough for a p; infinite
-    where a skewness below 1 (2 for there to be no p) makes them few."""
+    """How many of these units (U,) make up the difference, infinite if the skewness is at most 1; and
+    whether they are enough for a p, as they always are if the skewness is at most 2."""
     K = float(contributing(d))
     if len(d) <= K:
         return np.inf, True
@@ -264,19 +269,20 @@ def few_contributing(d: NDArray[np.float64]) -> tuple[float, bool]:
 
 
 def contributing_note(few: float, enough: bool, unit: str) -> Note | None:
-    """What a reader must know of `few_contributing`."""
+    """What a reader must know about `few_contributing`."""
     if few >= FEW_CONTRIBUTING:
         return None
     what = "p is approximate" if enough else "no p"
-    text = f"most of the difference comes from a few {unit}s, as if there were {few:.0f} of them: {what}"
+    text = f"most of the difference comes from a few {unit}s (effectively {few:.0f}): {what}"
     return Note("few-contributing", text)
 
 
 def contributing_df(d: NDArray[np.float64], nu: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Degrees of freedom of V_seg: of nu, what is left where few units make the difference.
+    """Degrees of freedom of V_seg: what is left of nu if few units make up the difference.
 
-    On N / skewness^2 degrees Student's quantile at .05 is larger by about as much as skewness makes
-    a two-sided test reject too often (the first term of Hall 1992, ch. 2.6); at .01, by most of it.
+    With N / skewness^2 degrees of freedom, Student's quantile at .05 is larger by about as much as
+    makes up for the excess rejections of a two-sided test under skewness (the first term of Hall
+    1992, ch. 2.6); at .01, by most of it.
     """
     return nu / (1 + nu / contributing(d))
 
@@ -306,8 +312,8 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     """What it costs to take segments as independent: their correlation within documents, and the
     level that a test at `alpha` really has when segments are all that varies.
 
-    d (N,): unit values of B less those of A. The correlation is that of a one-way analysis of
-    variance, m_0 = (N - sum m^2 / N) / (G - 1) segments a document.
+    d (N,): unit values of B minus those of A. The correlation is that of a one-way analysis of
+    variance, with m_0 = (N - sum m^2 / N) / (G - 1) segments per document.
     """
     from scipy.special import ndtr, ndtri
 
@@ -323,7 +329,7 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     icc = (between - within) / total if total > 0 else 0.0
     left_out = sums / np.maximum(N - sizes, 1)
     left_out = left_out - left_out.mean()
-    # d is scaled so that its square is V_seg: back to values that sum to N times a score
+    # N (N - 1) undoes the scaling of d in `analyse`
     by_document = (G - 1) / G * float((left_out**2).sum()) * N * (N - 1)
     by_segment = dot(d, d)
     level = alpha
@@ -347,9 +353,9 @@ def document_sums(values: NDArray[np.float64], documents: NDArray[np.int32]) -> 
 def spread_of_sums(
     statistics: NDArray, sums: NDArray, documents: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean sums (K,) over replicas and their covariance (K, K), segments and replicas varying.
+    """Mean sums (K,) over replicas and their covariance (K, K), if segments and replicas vary.
 
-    statistics (n, N, K), sums (n, K). The interaction is counted twice: a little too wide.
+    statistics (n, N, K), sums (n, K). The interaction is counted twice: a little too large a covariance.
     """
     n, N, K = statistics.shape
     if N < 2:
@@ -372,7 +378,7 @@ def spread_of_sums(
 def kink_notes(
     metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
 ) -> tuple[Note, ...]:
-    """Notes of the metric on its smoothness near the scores of a system."""
+    """Notes on how smooth the metric is near the scores of a system."""
     note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
     if not note:
         return ()

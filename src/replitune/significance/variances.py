@@ -1,13 +1,14 @@
-"""Where the uncertainty of a difference comes from: the variance components of a pair, as sd's.
+"""Where the uncertainty of a difference comes from: the variance components of a pair, as standard
+deviations.
 
 A run's score varies with the run; a segment suits both systems more or less, and one of them
-better than the other; and each run translates it a little differently. With systems fixed, runs
-and segments drawn (the mixed model of Scheffe 1959, ch. 8), each source is a mean square or a
+better than the other; and each run translates it a little differently. With systems fixed and runs
+and segments random (the mixed model of Scheffe 1959, ch. 8), each source is a mean square or a
 difference of mean squares of the analysis of variance in `components`.
 
-Intervals: of a mean square the chi-square interval; of sums of mean squares that of Graybill and
-Wang (1980), of differences its extension by Ting et al. (1990), the "modified large sample"
-interval, which is the chi-square interval where there is one mean square.
+Intervals: for sums of mean squares that of Graybill and Wang (1980), for differences its extension
+by Ting et al. (1990), the "modified large sample" interval. For one mean square it is the
+chi-square interval.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ ENOUGH = 0.75
 """Share of Var(delta) above which the other source cannot help: without the other source the
 standard error would be sqrt(.75) = 87% of what it is."""
 WIDE = 0.5
-"""Width of a share's interval from which it is told."""
+"""The interval of a share is reported if it is at least this wide."""
 NOTHING = 1e-9
-"""Shares below this are 0 but for rounding."""
+"""Shares below this are 0 up to rounding."""
 MOST = 1e9
 """As good as infinitely many degrees of freedom."""
 
@@ -41,20 +42,20 @@ class VarianceRow:
     source: str
     """runs, segments (or documents), system x segment (or document), rest."""
     about: str | None
-    """The system whose runs they are; None: of both, or of the differences of paired runs."""
+    """The system whose runs they are; None for both systems, and for differences of paired runs."""
     sd: float
     """Standard deviation of what one run, one segment, or one run on one segment adds. Of system x
     segment: to the difference B - A."""
     low: float
     high: float
     n: float
-    """Var(delta) has sd^2 / n of it: runs, segments or effective documents, or their product."""
+    """Number of runs, of segments or effective documents, or their product: sd^2 / n is in Var(delta)."""
     share: float | None
-    """Of Var(delta): runs with their noise on single segments, and what is left, the test set's,
-    beside system x segment. None of sources that have no part of their own."""
+    """Share of Var(delta): of runs with their noise on single segments, and in the row of system x
+    segment the rest, the test set's. None for sources without a part of their own."""
     share_low: float | None = None
     share_high: float | None = None
-    """Its interval."""
+    """The interval of the share."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def variance_table(
 ) -> tuple[VarianceRow, ...]:
     """Sources of the variance of B - A, with intervals of confidence 1 - alpha.
 
-    `estimates` are the components of `sides`, two replicas and two units or more. Rows: runs of A and
+    `estimates`: the components of `sides`, with at least two replicas and two units. Rows: runs of A and
     of B (of paired replicas: of their differences), segments, system x segment, rest of A and of B.
 
     - runs: sigma2_a,s = n (V_rep,s - V_int,s), within groups of replicas;
@@ -120,7 +121,7 @@ def variance_table(
         minus: MeanSquares,
         of: tuple[MeanSquares, MeanSquares] | None = None,
     ) -> VarianceRow:
-        """of: its part of Var(delta), and the others."""
+        """of: the row's part of Var(delta), and the other parts."""
         variance, low, high = interval(plus, minus, alpha)
         share = (None, None, None) if of is None else share_interval(*of, high, alpha)
         sd, sd_low, sd_high = (math.sqrt(n * v) for v in (variance, low, high))
@@ -158,8 +159,8 @@ def variance_table(
 def share_interval(
     part: MeanSquares, others: MeanSquares, high: float, alpha: float
 ) -> tuple[float | None, float | None, float | None]:
-    """x / (x + y) of two sums of mean squares, and its limits by those of y / x, with F quantiles on
-    Satterthwaite's degrees of freedom. high: limit of x, where it is estimated as 0."""
+    """x / (x + y) of two sums of mean squares, and its limits from those of y / x, by F quantiles with
+    Satterthwaite's degrees of freedom. high: the upper limit of x, for when x is estimated as 0."""
     from scipy.special import fdtri
 
     x, y = math.fsum(part.values), math.fsum(others.values)
@@ -193,11 +194,11 @@ def _noise_of_mean(a: SystemParts, b: SystemParts, pairs: Side, estimates: Compo
 
 @dataclass(frozen=True)
 class Share:
-    """The share of one source in Var(delta), beside the others."""
+    """The share of one source in Var(delta), rounded together with the others."""
 
     row: VarianceRow
     percent: int
-    """Percents of all sources add up to 100."""
+    """Those of all sources add up to 100."""
 
     def __str__(self) -> str:
         return percent_text(self.percent, self.row.share or 0.0)
@@ -214,20 +215,20 @@ def percent_text(percent: int, share: float) -> str:
 
 
 def _unsure(row: VarianceRow, others: bool = False) -> str:
-    """The interval of a share, or of all others together, in words where it is wide."""
+    """The interval of a share, or of all others together, in words; empty unless it is wide."""
     low, high = row.share_low, row.share_high
     if low is None or high is None or high - low < WIDE:
         return ""
     if others:
         low, high = 1 - high, 1 - low
     low_text, high_text = (percent_text(round(100 * x), x) for x in (low, high))
-    return f" (so few runs leave open {low_text} to {high_text})"
+    return f" ({low_text} to {high_text} with so few runs)"
 
 
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:
-    """Shares of Var(delta), of the test set and of the runs of each side, as they are printed
-    everywhere; none where nothing varies. They are rounded down, and those that lose most by it
-    up, so that they add up to 100."""
+    """Shares of the test set and of the runs of each side in Var(delta), as they are printed
+    everywhere; none if nothing varies. They are rounded down, except those that would lose most, so
+    that they add up to 100."""
     with_share = [row for row in rows if row.share is not None]
     with_share.sort(key=lambda row: row.source == RUNS)
     percent = [math.floor(100 * (row.share or 0.0)) for row in with_share]
@@ -238,11 +239,11 @@ def shares(rows: Sequence[VarianceRow]) -> list[Share]:
 
 
 def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None:
-    """What keeps the standard error from being smaller, in words; None where nothing varies.
+    """What keeps the standard error from being smaller, in words; None if nothing varies.
 
-    With any number of segments sum sigma2_a,s / n is left of Var(delta), with any number of runs
-    sigma2_d / N; sigma2_e / (n N) goes with either. It is said without a
-    qualifier only if it also holds with the other source at the upper end of its interval.
+    With ever more segments, sum sigma2_a,s / n is left of Var(delta); with ever more runs,
+    sigma2_d / N; sigma2_e / (n N) vanishes with either. The sentence has no qualifier only if it is
+    also true with the other source at the upper end of its interval.
     """
     parts = shares(rows)
     if not parts:
@@ -280,7 +281,7 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
 
 
 def interval(plus: MeanSquares, minus: MeanSquares, alpha: float = 0.05) -> tuple[float, float, float]:
-    """Estimate and limits of sum plus - sum minus: a variance, so none is below 0.
+    """Estimate and limits of sum plus - sum minus: a variance, so all are cut off at 0.
 
     With F quantiles at alpha/2, x_p and y_q the terms of `plus` and `minus` (Ting et al. 1990):
 

@@ -20,6 +20,7 @@ class Human(MetricsStage):
 
     NAME = "human"
     LOG = "human/{testset}"
+    VERSION = 2
     tests: dict[str, Any]
     judgements: str
 

@@ -16,7 +16,7 @@ from replitune.metrics.base import MeanMetric, Metric
 
 
 class Names:
-    """The numbers of the names in one column, read batch by batch, in order of their appearance."""
+    """Numbers for the names in one column, in order of appearance; the column is read batch by batch."""
 
     def __init__(self, path: Path, column: str, nullable: bool = False) -> None:
         self._path, self._column, self._nullable = path, column, nullable
@@ -26,7 +26,7 @@ class Names:
         self._numbers = np.empty(0, np.int32)
 
     def numbers(self, column: pa.Array) -> NDArray[np.int32]:
-        """(rows,) of text or whole numbers; null is -1."""
+        """(rows,) the numbers of names that are text or integers; null is -1."""
         if column.null_count and not self._nullable:
             raise ReplituneError(f"null in column `{self._column}`", file=self._path)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -53,7 +53,7 @@ class Names:
     def _read_entries(self, dictionary: pa.Array) -> None:
         try:
             self._entries = dictionary.to_pylist()
-        except UnicodeDecodeError as error:  # pyarrow reads texts as bytes
+        except UnicodeDecodeError as error:  # pyarrow decodes texts only here
             raise ReplituneError(
                 f"text in column `{self._column}` that is not UTF-8",
                 file=self._path,
@@ -65,11 +65,11 @@ class Names:
 
     @property
     def keys(self) -> list[str | int]:
-        """By number."""
+        """The names, by number."""
         return list(self._known)
 
     def sorted(self, numbers: NDArray[np.int32]) -> list[str]:
-        """The names in order, and `numbers` of the column become those in it."""
+        """The names, sorted; `numbers` of the column are changed in place to positions in this order."""
         order = sorted(self._known)
         place = {key: k for k, key in enumerate(order)}
         numbers[:] = np.array([place[key] for key in self._known], np.int32)[numbers]
@@ -83,14 +83,14 @@ def integers(column: pa.Array, path: Path, name: str) -> NDArray[np.int64]:
 
 
 def narrowed(counts: NDArray) -> NDArray:
-    """The same counts in 16 bits, where these are enough."""
+    """The same counts, in 16 bits if these are enough."""
     if counts.dtype.kind != "i" or max(counts.max(initial=0), -counts.min(initial=0)) >= 2**15:
         return counts
     return counts.astype(np.int16)
 
 
 def statistics(table: pa.RecordBatch, metric: Metric, path: Path, first: int) -> NDArray:
-    """(rows, K) of the rows from `first` on, checked finite; `count` may be left out of a mean metric."""
+    """(rows, K) of a batch that starts at row `first`, checked finite; a mean metric may lack `count`."""
     names = list(metric.statistic_names)
     kind = np.int32 if metric.integer_statistics else np.float64
     values = np.empty((table.num_rows, len(names)), kind)
@@ -130,11 +130,11 @@ def statistics(table: pa.RecordBatch, metric: Metric, path: Path, first: int) ->
 
 
 LENGTHS = ("ref_len", "ref_length")
-"""Words of the references."""
+"""Statistics that count words of the references."""
 
 
 def _require_possible(values: NDArray, metric: Metric, path: Path, first: int) -> None:
-    """Refuse statistics (rows, K) that no text has."""
+    """Refuse statistics (rows, K) that no text can have."""
     names = metric.statistic_names
     column = dict(zip(names, values.T, strict=True))
     signed = metric.signed_statistics
@@ -149,7 +149,7 @@ def _require_possible(values: NDArray, metric: Metric, path: Path, first: int) -
 
 
 def require_lengths(values: NDArray, replicas: Sequence[str], metric: Metric, path: Path) -> None:
-    """Refuse statistics (n, N, K) of references without words, and of words all the same."""
+    """Refuse statistics (n, N, K) that are not all 0 although the references have no words."""
     for k, name in enumerate(metric.statistic_names):
         if name in LENGTHS and not values[..., k].any() and values.any():
             r, i, _ = np.argwhere(values)[0]
@@ -165,7 +165,7 @@ def require_lengths(values: NDArray, replicas: Sequence[str], metric: Metric, pa
 def refuse(statistics: NDArray, where: str, metric: Metric, path: Path, expected: str) -> NoReturn:
     named = zip(metric.statistic_names, statistics, strict=True)
     raise ReplituneError(
-        f"statistics of {metric.id} that no text has",
+        f"impossible statistics of {metric.id}",
         file=path,
         found=f"{where}: " + ", ".join(f"{name} {value:g}" for name, value in named),
         expected=expected,

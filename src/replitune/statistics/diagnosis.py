@@ -1,7 +1,7 @@
 """Warnings for the classic mistakes in files of outputs.
 
-They look at a sample of the segments of one replica, so that they cost next to nothing; the
-checks for blank lines and copies look at every replica.
+They examine a sample of the segments of one replica, so that they cost next to nothing; only the
+checks for blank lines and copies examine every replica.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 from replitune.statistics.outputs import Outputs
 
 SAMPLE = 300
-"""Segments looked at, evenly spaced."""
+"""Segments examined, evenly spaced."""
 
 _STOPS = ".,?!;:"
 _ENOUGH = 10  # fewest punctuation marks on either side to judge by
 _MOST, _LEAST = 0.8, 0.2
 _OUTPUT = re.compile(r"hyp|output|pred|(?<![a-z])(?:out|mt|run|sys)")
 _REFERENCE = re.compile(r"(?<![a-z])(?:ref|gold|target)")
-_LONG = 12  # characters of lines that two people seldom translate alike
-_ALIKE = 0.3  # references of WMT22 share .07 and less, runs of one system .7
+_LONG = 12  # characters; two people seldom translate longer lines alike
+_ALIKE = 0.3  # share of equal lines: references of WMT22 have .07 at most, runs of one system .7
 _MARKS = {
     "&apos;": "the escapes of the Moses tokeniser",
     "&quot;": "the escapes of the Moses tokeniser",
@@ -78,7 +78,7 @@ def _tokenised(hyps: Sequence[str], refs: Sequence[str]) -> str | None:
 
 
 def tokenised_twice(refs: Sequence[str], signatures: Mapping[str, str]) -> list[str]:
-    """One sentence where texts look tokenised and metrics tokenise them again. `signatures`: of the
+    """One sentence if texts look tokenised and metrics tokenise them again. `signatures`: of the
     metrics, by their ids."""
     again = [id for id, signature in signatures.items() if "tok:13a" in signature.split("|")]
     step = max(1, -(-len(refs) // SAMPLE))
@@ -93,8 +93,8 @@ def tokenised_twice(refs: Sequence[str], signatures: Mapping[str, str]) -> list[
 
 
 def exchanged(streams: Sequence[Sequence[str]], refs: object, outputs: Sequence[object]) -> list[str]:
-    """One sentence where references look like outputs, and outputs like references: by the names of
-    files, or because several references share too many of their longer lines."""
+    """One sentence if references look like outputs: by the names of files, where outputs also look
+    like references, or because two references share too many of their longer lines."""
     named = [refs] if isinstance(refs, str | Path) else refs
     files = [file for file in named if isinstance(file, Path)] if isinstance(named, list | tuple) else []
     called = [file for file in files if _OUTPUT.search(Path(file).name.lower())]
@@ -112,7 +112,7 @@ def exchanged(streams: Sequence[Sequence[str]], refs: object, outputs: Sequence[
 
 
 def _separated(lines: Sequence[str]) -> float | None:
-    """Of the punctuation marks at the end of a word, the share preceded by a space."""
+    """Of the punctuation marks at the end of a word, the share preceded by a space; None if few."""
     text = "\n".join((*lines, ""))
     ending = separated = 0
     for stop in _STOPS:
@@ -170,13 +170,13 @@ def _blank(outputs: Outputs, refs: Sequence[str]) -> list[str]:
 
 
 def _replicas(numbers: Sequence[int]) -> str:
-    """Replicas numbered from 0, named to people from 1."""
+    """Replicas, numbered from 0, as people are told of them: numbered from 1."""
     shown = ", ".join(str(r + 1) for r in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
     return f"run {shown}" if len(numbers) == 1 else f"{len(numbers)} runs ({shown})"
 
 
 def is_note(sentence: str) -> bool:
-    """Whether a sentence of `diagnose` informs and does not warn."""
+    """Whether a sentence of `diagnose` is information, not a warning."""
     return UNMATCHED in sentence
 
 
@@ -192,7 +192,7 @@ def unmatched_words(
             seen.update(line.split())
     missing = (set(h.split()) - seen for h, seen in zip(hyps, matches, strict=True))
     counts = Counter(chain.from_iterable(missing))
-    # Ties in alphabetical order: sets have none of their own.
+    # Ties in alphabetical order, because sets have no order.
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     vocabulary = set().union(*matches)
     return ordered, [item for item in ordered if item[0] not in vocabulary]
@@ -224,7 +224,7 @@ def _copies(outputs: Outputs) -> list[str]:
 
 
 def find_copies(sha256: Mapping[str, Sequence[str]]) -> list[str]:
-    """One sentence for each two systems that share outputs; `sha256` is system -> hash of the
+    """One sentence for each pair of systems that share outputs; `sha256` is system -> hash of the
     lines of each replica. The references may be given as one more system."""
     owner: dict[str, tuple[str, int]] = {}
     shared: dict[tuple[str, str], list[str]] = {}

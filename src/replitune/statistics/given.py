@@ -1,7 +1,7 @@
 """Rows of scores as the segment statistics of one test set; everything that does not fit is reported.
 
-A given score is a metric that is a mean of segment scores (`metrics.base.MeanMetric`): each is its
-own statistic, with a count of 1. A run with one score alone is a test set of one segment.
+Given scores become a metric that is a mean of segment scores (`metrics.base.MeanMetric`): each score
+is a statistic, with a count of 1. If there is only one score per run, the test set has one segment.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Given:
     """One test set under each metric."""
 
     testset: str | None
-    """Its name, where the table has one."""
+    """Its name, if the table has one."""
     stores: list[SegmentStatistics]
     segments: list[str]
     """Their ids, in order."""
     read_as: tuple[str, ...]
     warnings: tuple[str, ...]
     undirected: tuple[str, ...] = ()
-    """Metrics of which nothing says whether more or less is better; they are taken as the former."""
+    """Metrics for which nothing says whether higher or lower is better; higher is assumed."""
 
     @property
     def run_level(self) -> bool:
@@ -61,8 +61,8 @@ def arrange(
     groups: Collection[str] = (),
 ) -> Given:
     """The statistics of the chosen test set and metrics. `groups`: names of tuners, which runs may be
-    named after. `directions`: whether higher is better, for all metrics or for some; of the others
-    their names tell.
+    named after. `directions`: whether higher is better, for all metrics or for some; for the others
+    it is guessed from their names.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
@@ -99,7 +99,7 @@ class _Arranged:
     # ---- columns
 
     def _require_in_all(self, role: str) -> None:
-        """A column of one table is a column of each."""
+        """Refuse a column that some tables have and others do not."""
         without = [table for table in self.tables if not table.has(role)]
         if without and len(without) < len(self.tables):
             table = next(table for table in self.tables if table.has(role))
@@ -139,7 +139,7 @@ class _Arranged:
                     "two systems whose names differ only in capitals or spaces",
                     file=_file(self.tables[0]),
                     found=f"{other!r} and {name!r}",
-                    fix="write one of them otherwise; if they are one system, alike",
+                    fix="rename one of them or, if they are the same system, spell both alike",
                 )
         return systems
 
@@ -155,8 +155,8 @@ class _Arranged:
 
     @cached_property
     def segments(self) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
-        """Of each row the number of its segment; of each segment its document and its id; and
-        these."""
+        """The segment number of each row; the numbers of each segment's document and id; and the ids
+        and documents by these numbers."""
         segment, document = self._column("segment"), self._column("document")
         if segment is None:
             rows = int(self.starts[-1])
@@ -166,7 +166,7 @@ class _Arranged:
 
     @cached_property
     def testsets(self) -> Coded | None:
-        """With their languages."""
+        """The test sets, with their languages if there are such."""
         testset, language = self._column("testset"), self._column("language")
         if testset is None or language is None:
             return testset or language
@@ -217,7 +217,7 @@ class _Arranged:
         return self._stores(name, values, runs, segments)
 
     def _testset(self) -> tuple[str | None, NDArray[np.bool_] | None]:
-        """The name of the chosen one, and its rows; None: all."""
+        """The name of the chosen test set, and which rows are its own; None for all rows."""
         testsets = self.testsets
         if testsets is None:
             return None, None
@@ -259,7 +259,7 @@ class _Arranged:
         return [metrics.names.index(name) for name in names]
 
     def _higher_is_better(self, metric: str, greatest: float) -> bool:
-        """As it was said, or else by the metric's name; `greatest`: its largest value."""
+        """As given, or else guessed from the metric's name; `greatest`: its largest value."""
         if isinstance(self.directions, bool):
             return self.directions
         if self.directions and metric in self.directions:
@@ -272,7 +272,7 @@ class _Arranged:
         return guessed is not False
 
     def _one_scale(self, metric: str, own: Mapping[str, NDArray[np.float64]]) -> None:
-        """Refuse systems between 0 and 1 beside others between 0 and 100."""
+        """Refuse systems with scores from 0 to 1 beside others with scores from 0 to 100."""
         ones = [name for name, values in own.items() if values.min() >= 0 and 0 < values.max() <= 1]
         hundreds = [name for name, values in own.items() if values.min() >= 0 and 1 < values.max() <= 100]
         least = min((own[name].mean() for name in hundreds), default=0.0)
@@ -294,13 +294,13 @@ class _Arranged:
     # ---- what is wrong
 
     def _place(self, row: int) -> tuple[ScoreRows, int]:
-        """The table of a row of all tables, and its line there."""
+        """The table that has this row, counted over all tables, and its line there."""
         t = int(np.searchsorted(self.starts, row, side="right")) - 1
         (number,) = self.tables[t].line([int(row - self.starts[t])])
         return self.tables[t], number
 
     def _lines(self, rows: Iterable[int]) -> list[str]:
-        """Where rows stand, in words."""
+        """The places of rows, in words."""
         places: list[str] = []
         for table, number in map(self._place, rows):
             word = "line" if table.is_file else "row"
@@ -309,7 +309,7 @@ class _Arranged:
         return places
 
     def _at(self, row: int | None) -> dict[str, Any]:
-        """The file and the line of an error."""
+        """The file and the line of an error, as its arguments."""
         if row is None or not self.tables[0].is_file:
             return {"file": _file(self.tables[0])}
         table, number = self._place(row)
@@ -326,7 +326,7 @@ class _Arranged:
         return f"{self.systems.names[pair[0]]} {self.replicas.names[pair[1]]}"
 
     def _refuse_duplicates(self, cell: NDArray[np.int64], rows: Any, run: NDArray[np.int32]) -> None:
-        """Several scores of one segment of one run."""
+        """Refuse several scores of one segment of one run."""
         order = np.argsort(cell, kind="stable")
         again = np.flatnonzero(cell[order][1:] == cell[order][:-1])
         number = np.arange(int(self.starts[-1]))[rows]
@@ -349,7 +349,7 @@ class _Arranged:
             + ("" if len(self.metrics.names) == 1 else " and metric"),
             fix="say what the column of the segment is called: --columns segment=NAME"
             if by_run
-            else "if these are several runs or test sets, say which column tells them: "
+            else "if these are several runs or test sets, say which column tells them apart: "
             "--columns replica=NAME testset=NAME",
         )
 
@@ -362,7 +362,7 @@ class _Arranged:
         of_rows: Sequence[tuple[int, Any]],
         scores: NDArray[np.float64],
     ) -> NDArray[np.bool_] | None:
-        """(N,) the segments that every run has a score of, under every metric; None: all."""
+        """(N,) which segments every run has a score of, under every metric; None for all."""
         absent = {m: np.isnan(table) for m, table in values.items()}
         missing = sum(int(np.count_nonzero(gaps)) for gaps in absent.values())
         if not missing:
@@ -402,7 +402,7 @@ class _Arranged:
         )
 
     def _difference(self, there: dict[int, NDArray[np.bool_]], runs: NDArray[np.int64]) -> str:
-        """How the segments of two systems differ, where they do as a whole."""
+        """How two systems differ in their segments, in words; empty if no two do."""
         seen = np.any(list(there.values()), axis=0)
         by_system = {name: seen[own].any(axis=0) for name, own in self._runs_of_systems(runs).items()}
         (first, known), *others = by_system.items()
@@ -419,7 +419,7 @@ class _Arranged:
     # ---- the result
 
     def _runs_of_systems(self, runs: NDArray[np.int64]) -> dict[str, NDArray[np.intp]]:
-        """The places of the runs of each system."""
+        """The positions of the runs of each system."""
         return {self.systems.names[s]: np.flatnonzero(runs[:, 0] == s) for s in np.unique(runs[:, 0])}
 
     def _stores(
@@ -432,11 +432,11 @@ class _Arranged:
         _, _, ids, documents = self.segments
         names = None
         numbers = np.arange(len(segments), dtype=np.int32)
-        if documents is not None:  # whose segments follow each other
+        if documents is not None:  # the segments of each follow each other
             starts = np.r_[True, segments[1:, 0] != segments[:-1, 0]]
             names = tuple(documents.names[d] for d in segments[starts, 0])
             numbers = np.cumsum(starts, dtype=np.int32) - 1
-        # so that statistics of other segments are not taken for these
+        # so that statistics of other segments are not mistaken for these
         lines = _lines_of_ids(segments, ids, documents)
         ids_sha256 = sha256_lines(lines)
         runs_of = self._runs_of_systems(runs)
@@ -486,7 +486,7 @@ class _Arranged:
 
 
 def _lines_of_ids(segments: NDArray[np.int64], ids: Coded, documents: Coded | None) -> list[str]:
-    """Of each segment its id, after its document where there is one."""
+    """The id of each segment, after its document if there are documents."""
     lines = [ids.names[n] for n in segments[:, 1].tolist()]
     if documents is not None:
         inside = (documents.names[d] for d in segments[:, 0].tolist())
@@ -499,5 +499,5 @@ def _file(table: ScoreRows) -> str | None:
 
 
 def _replica(name: str, prefix: str) -> str:
-    """A bare number as the workflow calls runs: run-001."""
+    """The id of a run; a bare number is written as in the workflow: run-001."""
     return f"{prefix}-{int(name):03d}" if name.isdecimal() else name

@@ -1,5 +1,5 @@
 """Systems of a store that is larger than the memory: those used last are kept, others are read
-again when they are asked for."""
+again when needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replitune.errors import ReplituneError
 from replitune.statistics.systems import SystemStatistics
 
 KEPT_BYTES = 1 << 30
-"""Statistics that a store holds in memory; one file is always held."""
+"""Size of the statistics that a store keeps in memory; one file is always kept."""
 
 Loader = Callable[[Path], Mapping[str, SystemStatistics]]
 
@@ -29,7 +29,7 @@ class StoredSystems(Mapping[str, SystemStatistics]):
         self._lock = threading.Lock()
 
     def add(self, path: Path, systems: Mapping[str, SystemStatistics]) -> None:
-        """The systems of one more file."""
+        """Add the systems of one more file."""
         for name in systems:
             if name in self._places:
                 raise ReplituneError(
@@ -70,7 +70,7 @@ class StoredSystems(Mapping[str, SystemStatistics]):
 
 
 class ChosenSystems(Mapping[str, SystemStatistics]):
-    """Some systems of a mapping, in an order of their own; read when they are asked for."""
+    """Some systems of a mapping, in the order of `names`; read when needed."""
 
     def __init__(self, systems: Mapping[str, SystemStatistics], names: Sequence[str]) -> None:
         self._systems, self._names = systems, dict.fromkeys(names)

@@ -1,7 +1,7 @@
 """The outputs of a system's replicas, and their distinct (segment, hypothesis) pairs.
 
-Replicas of one system often produce the same translation of a segment. What is kept in memory is
-each distinct line once and a number per replica and segment, whatever the number of replicas.
+Replicas of one system often produce the same translation of a segment. So each distinct line is
+kept in memory only once, with a number per replica and segment.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class _Numbering(dict[str, int]):
 
 
 class Outputs:
-    """The outputs of one system's replicas on one test set: by replica a list of N lines, of which
-    every distinct line is kept once."""
+    """The outputs of one system's replicas on one test set: a list of N lines for each replica, with
+    every distinct line kept once."""
 
     def __init__(self, n_segments: int) -> None:
         self.n_segments = n_segments
@@ -59,7 +59,7 @@ class Outputs:
         return list(map(self._distinct_lines().__getitem__, numbers))
 
     def line(self, replica: int, segment: int) -> str:
-        """One output, without making a list of all."""
+        """One output, without making a list of the replica's."""
         return self._distinct_lines()[self._numbers[replica][segment]]
 
     def empty(self) -> NDArray[np.bool_]:
@@ -72,7 +72,7 @@ class Outputs:
         return self._known
 
     def every(self) -> DistinctPairs:
-        """Those of all replicas."""
+        """The distinct (segment, hypothesis) pairs of all replicas."""
         return self.distinct(range(len(self)))
 
     def distinct(self, replicas: Sequence[int]) -> DistinctPairs:
@@ -98,7 +98,7 @@ class DistinctPairs:
     hyps: list[str]
     """D hypotheses."""
     inverse: NDArray[np.int64]
-    """(n, N): the pair of each replica's segment."""
+    """(n, N): which pair each replica has for each segment."""
 
 
 Lines = str | Path | Sequence[str]
@@ -108,7 +108,7 @@ Lines = str | Path | Sequence[str]
 def read_outputs(
     runs: Iterable[Lines], n_segments: int, reference: str | Path | None = None, *, system: str = "a system"
 ) -> Outputs:
-    """One text for each replica, N lines each; `reference` is named when counts differ."""
+    """Outputs from one text of N lines for each replica; `reference` is named if counts differ."""
     outputs = Outputs(n_segments)
     for number, run in enumerate(runs, start=1):
         name, lines = lines_of(run, f"run {number} of {system}")
@@ -118,14 +118,14 @@ def read_outputs(
 
 
 def lines_of(text: Lines, otherwise: str) -> tuple[str | Path, list[str]]:
-    """What a text is called in messages, and its lines. `otherwise`: the name of one without."""
+    """The name of a text in messages, and its lines. `otherwise`: the name if it is not a file."""
     if isinstance(text, str | Path):
         return text, read_lines(text)
     lines = list(text)
     for number, line in enumerate(lines, start=1):
         if not isinstance(line, str):
             raise ReplituneError(
-                "a segment that is no text",
+                "a segment that is not text",
                 file=otherwise,
                 line=number,
                 found=repr(line),

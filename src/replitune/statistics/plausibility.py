@@ -1,7 +1,7 @@
 """Whether outputs can be translations of this test set at all, however bad.
 
 A poor output still resembles its own reference more than other segments' references, and its words
-are words of the references' language. Where that does not hold, texts were mixed up, and every
+are words of the references' language. If that does not hold, texts were mixed up, and every
 verdict about them would be worthless.
 """
 
@@ -16,23 +16,23 @@ from typing import NamedTuple
 from replitune.statistics.outputs import Outputs
 
 SAMPLE = 100
-"""Segments looked at, evenly spaced."""
+"""How many segments are examined, evenly spaced; up to twice as many."""
 FEWEST = 30
-"""Fewer segments of a test set can look like anything."""
+"""Smaller test sets are not examined: a few segments can look like anything."""
 FREQUENT = 100
 """Most frequent words of the references, by which their language is known."""
 LANGUAGE = 0.6
 """Least use of these words, as a share of the references' use: outputs of WMT22 have .84 and more, their
 sources .49 and less."""
 NEARER = 0.1
-"""How much more like another segment's reference than like its own an output is that stands on the
-wrong line."""
+"""An output seems to be on the wrong line if its overlap with another segment's reference exceeds that
+with its own by more than this."""
 SHIFTED = 0.15
-"""Share of such segments; outputs of WMT22 have .025 at the most, half a file that is shifted .39."""
+"""Share of such segments that is too large: outputs of WMT22 have .025 at most, a half-shifted file .39."""
 CHANCE = 3
-"""How many times as many they are to be as those that resemble a segment far away so."""
+"""How many times as many they must be as segments that resemble one far away in this way."""
 OWN = 1.5
-"""How much more than others' a reference is to resemble its output."""
+"""How many times as much outputs must overlap with their own references as with others."""
 
 TEXTS = {
     "shifted": "outputs resemble the references of neighbouring lines more than their own: a line may "
@@ -50,7 +50,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 class Doubt(NamedTuple):
-    """That outputs can be translations of these segments."""
+    """A doubt whether outputs can be translations of these segments."""
 
     code: str
     system: str
@@ -79,7 +79,7 @@ class Language:
 
 
 class Plausibility:
-    """What outputs of a test set look like: `refs` are R streams of N lines."""
+    """Whether outputs can be of a test set; `refs` are R streams of N lines."""
 
     def __init__(self, refs: Sequence[Sequence[str]], source: Sequence[str] | None = None) -> None:
         self.texts = {"references": [list(stream) for stream in refs]}
@@ -103,7 +103,7 @@ class Plausibility:
         ]
 
     def _code(self, outputs: Outputs, run: int) -> str | None:
-        """Of the first doubt that applies."""
+        """The code of the first doubt that applies."""
         for name, streams in self.texts.items():
             if outputs[run] in streams:
                 return name
@@ -135,7 +135,7 @@ def _nearer(other: Sequence[float], own: Sequence[float]) -> float:
 
 
 def _without_spaces(text: str) -> bool:
-    """Whether its script has no spaces between words."""
+    """Whether the script of a text has no spaces between words."""
     return sum(ord(character) > 0x2E80 for character in text) > len(text) / 2
 
 
@@ -144,7 +144,7 @@ def _words(text: str) -> list[str]:
 
 
 def _grams(text: str) -> set[str]:
-    """Its character 4-grams, or 2-grams of a short one or one without spaces between words."""
+    """The character 4-grams of a text, or 2-grams if it is short or has no spaces between words."""
     text = _SPACE.sub(" ", text.lower().strip())
     size = 2 if len(text) < 8 or _without_spaces(text) else 4
     return {text[i : i + size] for i in range(max(1, len(text) - size + 1))} if text else set()

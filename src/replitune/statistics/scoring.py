@@ -96,7 +96,7 @@ class Scorer:
     def _score_outputs(
         self, name: str, outputs: Outputs, known: Mapping[str, NDArray[Any]]
     ) -> tuple[NDArray[Any], int]:
-        """With a progress bar on a terminal."""
+        """`score_outputs`, with a progress bar on a terminal."""
         if not sys.stderr.isatty():
             return score_outputs(self.metric, outputs, self.prepared, known)
         with say.bar(f"{self.metric.id} {name}", 0, "outputs") as bar:
@@ -104,8 +104,8 @@ class Scorer:
 
     @property
     def published_word(self) -> str:
-        """The metric without the folder that it read scores from: where files lie changes no byte
-        of the statistics, and the signature knows which scores they were."""
+        """The metric without the folder of the scores that it read: the place of files must change no
+        byte of the statistics, and the signature tells which scores they were."""
         if not isinstance(self.metric, External):
             return self.entry.word
         return replace(self.entry, options={**self.entry.options, "file": self.metric.file.name}).word
@@ -124,7 +124,7 @@ class Scorer:
         )
 
     def statistics(self, scored: Sequence[Scored]) -> SegmentStatistics:
-        """The metadata of a store of these systems."""
+        """The statistics of these systems, as if read from a store."""
         documents = self.testset.documents
         return SegmentStatistics(
             testset=self.name,
@@ -177,7 +177,7 @@ def score_outputs(
     """Segment statistics (n, N, K) of all replicas of a system, int32 where the metric counts,
     float64 otherwise; and the number of distinct pairs, each of which was scored once.
 
-    `prepared` is ``metric.prepare(refs)``. `known` has the rows (N, K) of replicas by the SHA-256
+    `prepared` is from ``metric.prepare_texts``. `known` has the rows (N, K) of replicas by the SHA-256
     of their lines. `progress` is called with (pairs done, all pairs) from time to time.
     """
     shape = (outputs.n_segments, len(metric.statistic_names))

@@ -39,7 +39,7 @@ ROWS = 1 << 18
 ROW_GROUP = 1 << 20
 """Rows that are written at once."""
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
-"""What pyarrow raises for files that are no Parquet, or damaged."""
+"""What pyarrow raises for files that are not Parquet, or damaged."""
 
 
 def write_store(
@@ -79,7 +79,7 @@ def write_store(
 
 
 def _ordered_replicas(system: SystemStatistics) -> Iterator[list[int]]:
-    """By their names; as many at once as have the rows of a row group, and at least one list."""
+    """Sorted by name, in lists with the rows of one row group each; at least one list."""
     order = sorted(range(system.n), key=lambda r: system.replicas[r])
     step = max(1, ROW_GROUP // max(system.segments, 1))
     for start in range(0, max(system.n, 1), step):
@@ -87,7 +87,7 @@ def _ordered_replicas(system: SystemStatistics) -> Iterator[list[int]]:
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows, `ROW_GROUP` at once."""
+    """The same rows, in tables of `ROW_GROUP` rows."""
     waiting = None
     for table in tables:
         waiting = table if waiting is None else pa.concat_tables([waiting, table])
@@ -135,7 +135,7 @@ def _dictionary(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArra
 
 
 def read_metadata(path: str | Path) -> StoreMetadata | None:
-    """The metadata of a file; None for a file without ours."""
+    """The metadata of a file; None for a file that does not have ours."""
     try:
         schema = pq.read_schema(path)
     except UNREADABLE as error:
@@ -198,7 +198,7 @@ class _File(NamedTuple):
     metadata: StoreMetadata | None
     systems: dict[str, SystemStatistics]
     segments: NDArray[np.int64]
-    """(N,) their numbers."""
+    """(N,) numbers of the segments."""
     documents: list[str] | None
     """The document id of each segment."""
 
@@ -277,7 +277,7 @@ def _check_same(first: _File, other: _File) -> None:
 
 
 def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _File:
-    """Batch by batch, into columns as narrow as may be: a store may take most of the memory."""
+    """Read batch by batch, into columns as narrow as possible: a store may take most of the memory."""
     names = {name: Names(path, name, nullable=name == "group") for name in NAMED}
     try:
         file = parquet_file(path)
@@ -302,7 +302,7 @@ def _read_file(path: Path, metric: Metric, metadata: StoreMetadata | None) -> _F
             values[at] = of_batch
             first = at.stop
         if at.stop != rows:
-            raise pa.ArrowInvalid(f"it says that it has {rows} rows, and has {at.stop} or more")
+            raise pa.ArrowInvalid(f"it declares {rows} rows but has {at.stop} or more")
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     pa.default_memory_pool().release_unused()

@@ -44,8 +44,8 @@ class SystemStatistics:
         return int(self.statistics.shape[1])
 
     def scores(self, metric: Metric) -> NDArray[np.float64]:
-        """(n, N) score of each segment alone, of one replica after the other: it takes far more memory
-        than they have."""
+        """(n, N) score of each segment alone; one replica after the other, since scoring takes far more
+        memory than the statistics."""
         return np.array([metric.score(one) for one in self.statistics])
 
     @cached_property

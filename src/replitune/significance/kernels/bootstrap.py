@@ -1,16 +1,16 @@
 """Drawing with replacement: bootstrap test sets and bootstrap pools.
 
-Draw d of a resample is half d % 2 of its word d // 2, made an integer below the number of units
-by Lemire's method (2019): exactly uniform. Either the drawn rows are added one by one, or it is
-counted how often each unit was drawn, and counts (B, U) are multiplied with statistics
-(U, columns); `draws` sees to it that both give the same numbers.
+Draw d of a resample is half d % 2 of its word d // 2, turned into an exactly uniform integer below
+the number of units by Lemire's method (2019). Either the drawn rows are added one by one, or the
+draws of each unit are counted, and counts (B, U) are multiplied by statistics (U, columns); `draws`
+makes sure that both give the same numbers.
 
 A *pool* of all replicas' outputs is large (n N draws from n N outputs), so its multinomial counts
 are made from independent Poisson counts: given their total T they are a multinomial sample of T
 draws. Their rate is a little below 1; the missing draws are added one by one, and a resample
-with T above n N (once in 30,000) is drawn again. Both leave the law exactly multinomial. A
-Poisson count is read off 16 random bits where they decide it, and inverted from 53 further bits
-where they do not (once in 20,000).
+with T above n N (once in 30,000) is drawn again. Both leave the distribution exactly multinomial. A
+Poisson count is read off 16 random bits if they decide it, and else found by inversion from 53
+further bits (once in 20,000).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _draw(random32, size, key, d):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def gather(rows, draws, first, keys, out):  # type: ignore[no-untyped-def]
-    """rows (U, lines, lanes); add draws[b] drawn rows, numbered from `first` (even), to out[b].
+    """Add to out[b] draws[b] drawn rows of rows (U, lines, lanes), the draws numbered from `first` (even).
 
     draws (B,), out (B, lines, lanes).
     """
@@ -90,8 +90,8 @@ DECIDED = 8
 def poisson_tables(rate: float) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
     """Thresholds (8,) on 16 random bits, and the cumulative distribution of what they leave open.
 
-    Count k < 8 gets floor(65536 p_k) of the 65,536 values, in order of k; the few values above
-    the last threshold draw from what is left of all shares.
+    Count k < 8 gets floor(65536 p_k) of the 65,536 values, in order of k; for the few values above
+    the last threshold, the count is drawn from what is left of all p_k.
     """
     k = np.arange(40)
     log_factorials = np.array([math.lgamma(i + 1) for i in k])
@@ -118,7 +118,7 @@ def draw_poisson(thresholds, rest, first, keys, words, counts, totals):  # type:
         for w in range(words.shape[0]):
             words[w] = mix(key + np.uint64(first // 4 + w + 1) * GAMMA)
         row = counts[b]
-        # Small unsigned types throughout: the compiler makes 32 comparisons at once of it.
+        # Small unsigned types throughout, so that the compiler makes 32 comparisons at once.
         for q in range(size):
             v = values[q]
             row[q] = (

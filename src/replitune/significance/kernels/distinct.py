@@ -1,4 +1,4 @@
-"""Which outputs of a segment have the same statistics: replicas often say the same."""
+"""Which outputs of a segment have the same statistics, as those of replicas often do."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 @njit(cache=True, nogil=True)
 def number_rows(rows, numbers, first):  # type: ignore[no-untyped-def]
-    """rows (U, m, W) -> numbers (U, m) of a unit's distinct rows, as they appear.
+    """rows (U, m, W) -> numbers (U, m): of each row among its unit's distinct rows, as they appear.
 
-    first (U, m): where each distinct row is first, then -1.
+    first (U, m): where each distinct row appears first, padded with -1.
     """
     U, m, W = rows.shape
     first[:] = -1
@@ -33,7 +33,7 @@ def number_rows(rows, numbers, first):  # type: ignore[no-untyped-def]
 
 
 def distinct_rows(rows: NDArray) -> tuple[NDArray[np.uint16], NDArray[np.int64], NDArray[np.int64]]:
-    """Of rows (U, m, W): `numbers` and `first` of `number_rows`, and how many are distinct (U,)."""
+    """For rows (U, m, W), `numbers` and `first` of `number_rows`, and how many are distinct (U,)."""
     numbers = np.empty(rows.shape[:2], dtype=np.uint16)
     first = np.empty(rows.shape[:2], dtype=np.int64)
     number_rows(rows, numbers, first)

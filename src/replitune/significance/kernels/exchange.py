@@ -92,7 +92,7 @@ class PairedExchange:
         n, units, self.columns = differences.shape
         bound = float(np.abs(differences.astype(np.float64)).sum(axis=(0, 1)).max(initial=0))
         self.dtype = exact_dtype(bound, differences.dtype.kind)
-        # Each replica starts a word of its own: its exchanges are the same whatever follows it.
+        # Each replica starts at a new word, so that its exchanges do not depend on other replicas.
         words = -(-units // 64)
         padded = np.zeros((n, words * 64, self.columns), dtype=self.dtype)
         padded[:, :units] = differences

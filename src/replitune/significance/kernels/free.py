@@ -1,17 +1,17 @@
 """Free exchange: the n_A + n_B outputs of a segment are dealt anew to the two systems.
 
 A *cell* is a segment, or a segment within one group of replicas: m outputs, `take` of which go to
-X. Pooled statistics need only *which* do (`slots` is for those that need to know where to): a
+X. Pooled statistics depend only on *which* do (`slots` is for those that also depend on the slot): a
 uniformly random subset of given size, as a word of bits. Random bits are drawn first (their number
 of ones is binomial); then surplus ones, or missing ones, are corrected one at a time at uniformly
-random places. Given its number of ones a random word is uniform, and removing (adding) uniformly
+random places. Given its number of ones, a random word is uniform, and removing (adding) uniformly
 chosen ones keeps it so: the subset is exactly uniform, after sqrt(m / 2 pi) corrections on average
-for equal halves. Where there are few subsets (up to seven replicas against seven) they are drawn
-from a list of them. Then it is counted how many outputs of each kind went to X, where there are few
-kinds; otherwise sums over subsets are looked up eight outputs at a time.
+for equal halves. If there are few subsets (up to seven replicas against seven), they are drawn from
+a list. Then, if a cell has few distinct outputs, those of each kind that went to X are counted;
+otherwise sums over subsets are looked up eight outputs at a time.
 
-A cell whose outputs have all the same statistics adds a constant; statistics are taken relative to
-the cell's first output, so that such cells, and bytes of them, cost nothing.
+A cell whose outputs all have the same statistics adds a constant. Statistics are relative to the
+cell's first output, so that such cells, and words of such outputs, cost nothing.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ TOGETHER = 512
 """Subsets corrected at once: they stay in the first-level cache."""
 
 FEW = 8
-"""Words up to which corrections are tried in many subsets at once."""
+"""Up to this many words, corrections are tried in many subsets at once."""
 
 
 @njit(cache=True, nogil=True)
 def _correct(cell, m, take, bits, keys, words, start, ones):  # type: ignore[no-untyped-def]
     """Clear uniformly chosen ones of subsets that have too many, set zeros where they are too few.
 
-    A missing one is a surplus zero: the word is turned over, corrected, and turned back.
+    A missing one is a surplus zero: the word is inverted, corrected, and inverted back.
     """
     W, B = words.shape[0], keys.shape[0]
     over = np.empty(B, dtype=np.uint64)
@@ -121,7 +121,7 @@ def _correct(cell, m, take, bits, keys, words, start, ones):  # type: ignore[no-
 
 @njit(cache=True, nogil=True)
 def _try_places(words, start, surplus, bits, first, number):  # type: ignore[no-untyped-def]
-    """The places that one random word names, in all subsets side by side."""
+    """Try the places that one random word names, in all subsets side by side."""
     W, B = words.shape[0], surplus.shape[0]
     width = np.uint64(bits)
     field = (_ONE << width) - _ONE
@@ -156,7 +156,7 @@ def _finish(words, b, surplus, bits, first, number):  # type: ignore[no-untyped-
             random = first if number == 0 else mix(first + np.uint64(number) * GAMMA)
             number += 1
             unused = 64 // bits
-        # Places from m on hold no one: they reject themselves.
+        # Places from m on hold a zero, so drawing one changes nothing.
         place = random & field
         random = random >> width
         unused -= 1
@@ -169,8 +169,8 @@ def _finish(words, b, surplus, bits, first, number):  # type: ignore[no-untyped-
 
 @njit(inline="always")
 def _bounded(bits, size):  # type: ignore[no-untyped-def]
-    """(32 random bits) x size: the integer below `size` is the high half; even if the low half
-    passes `_even` (Lemire 2019)."""
+    """(32 random bits) x size: the high half is an integer below `size`, exactly uniform if the low
+    half passes `_even` (Lemire 2019)."""
     return (bits & _LOW32) * size
 
 
@@ -197,7 +197,7 @@ def _draw_listed(cell, listed, keys, words):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _add_counted(rows, numbers, first, words, counts, out):  # type: ignore[no-untyped-def]
     """Add to out (B, lines, lanes) each distinct row of rows (m, lines, lanes) but the first, as
-    often as words (W, B) name it.
+    often as words (W, B) select it.
 
     numbers (m,): which distinct row each output has; first: where they are. counts (B,) is scratch.
     """
@@ -223,11 +223,11 @@ def _add_counted(rows, numbers, first, words, counts, out):  # type: ignore[no-u
 def _choose(  # type: ignore[no-untyped-def]
     rows, numbers, first, kinds, most, first_cell, m, take, listed, keys, tables, words, ones, out
 ):
-    """rows (cells, bytes, 8, lines, lanes); adds to out (B, lines, lanes) the sum over X.
+    """Add to out (B, lines, lanes) the sum over X of rows (cells, bytes, 8, lines, lanes).
 
-    numbers, first, kinds: `distinct_rows`. Of up to `most` kinds it is counted how often each goes
-    to X; of more, sums are looked up. listed: all subsets of `take` of m outputs, or
-    nothing when they are too many.
+    numbers, first, kinds: `distinct_rows`. If a cell has up to `most` kinds, those in X are counted;
+    otherwise sums are looked up. listed: all subsets of `take` of m outputs, or nothing if they are
+    too many.
     """
     for i in range(rows.shape[0]):
         if kinds[i] == 1:
@@ -303,8 +303,8 @@ class FreeExchange:
             words = np.empty((-(-m // 64), len(keys)), dtype=np.uint64)
             bytes_ = rows.reshape(rows.shape[0], -1, 8, lines, lanes)
             listed = _listed(m, take)
-            # Sums of real numbers are looked up always: so their rounding does not depend on how
-            # many kinds there are for other metrics.
+            # Sums of real numbers are always looked up, so that their rounding does not depend on
+            # how many kinds there are for other metrics.
             most = 1 + bytes_.shape[1] if self.dtype.kind == "i" else 0
             _choose(bytes_, *kinds, most, cell, m, take, listed, keys, tables, words, ones, out)
             cell += len(rows)

@@ -1,10 +1,10 @@
 """Uniformly random permutations, from 16 random bits for each place.
 
 Fisher and Yates, inside out: value o goes to a place k drawn from 0..o, and what was there goes to
-place o. Half-word o of the numbered words, times o + 1, has k above its 16 low bits (Lemire 2019);
-exactly uniform, since low bits below 2^16 mod (o + 1) are drawn again, from a sequence of their
-own. Places are drawn for many permutations at once and before any move: so the compiler makes 32
-multiplications at once, and none waits for memory.
+place o. The o-th 16 bits of the numbered words, times o + 1, have k above their 16 low bits (Lemire
+2019). k is exactly uniform, since it is drawn again, from another sequence, if the low bits are below
+2^16 mod (o + 1). Places are drawn for many permutations at once and before any value moves, so that
+the compiler makes 32 multiplications at once, and none waits for memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ PLACES = 4096
 
 
 def place_bounds(m: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """(rows, P) how many places each of m < 2^16 values is drawn from, and 2^16 modulo that; P is
-    m rounded up to eights, and rows are as many permutations as are drawn at once."""
+    """(rows, P) from how many places that of each of m < 2^16 values is drawn, and 2^16 modulo that;
+    P is m rounded up to a multiple of 8, and rows is the number of permutations drawn at once."""
     if m >= 2**16:
         raise ValueError(f"{m} values: 16 bits draw places of fewer than {2**16}")
     sizes = np.ones(-(-m // 8) * 8, dtype=np.uint16)
@@ -36,7 +36,7 @@ def place_bounds(m: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
 
 @njit(inline="always")
 def scratch_of(sizes):  # type: ignore[no-untyped-def]
-    """What `draw_permutations` writes on."""
+    """The scratch arrays of `draw_permutations`."""
     return (
         np.empty(sizes.size // 4, dtype=np.uint64),
         np.empty(sizes.size, dtype=np.uint16),
@@ -48,7 +48,7 @@ def scratch_of(sizes):  # type: ignore[no-untyped-def]
 def draw_permutations(states, sizes, uneven, scratch, values, order):  # type: ignore[no-untyped-def]
     """Fill order[b] (B, m) with values (m,) shuffled by the words after states[b] (B,).
 
-    sizes, uneven: `place_bounds(m)`; B is at most their number of rows. scratch: `scratch_of` them.
+    sizes, uneven: `place_bounds(m)`; B is at most their number of rows. scratch: `scratch_of(sizes)`.
     """
     B, P = states.shape[0], sizes.shape[1]
     each = P // 4

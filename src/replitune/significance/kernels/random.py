@@ -7,11 +7,11 @@ c of resample b under a 64-bit key is
     mix(mix(key + (b + 1) gamma) + (c + 1) gamma)          gamma = 2^64 / golden ratio, odd
 
 that is, each resample is a SplitMix64 sequence that starts at its own hashed state. The key
-comes from the Generator that the caller passed. Where a kernel needs more words than can be
-numbered beforehand (rejection), it continues the sequence that starts at (resample key) xor
-(c + 1) gamma.
+comes from the Generator that the caller passed. Where draw c may need more words than can be
+numbered in advance (rejection), they come from the sequence that starts at
+mix(((resample key) xor FURTHER) + (c + 1) gamma).
 
-Bounded integers are exactly uniform: rejected and drawn again, never a remainder.
+Bounded integers are exactly uniform: by rejection, never as a remainder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FURTHER = np.uint64(0xD1B54A32D192ED03)
-"""Tells words that are drawn when the numbered ones do not suffice."""
+"""Marks words that are drawn when the numbered ones do not suffice."""
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)

@@ -1,16 +1,16 @@
 """Free exchange into labelled slots: which output takes the place of which replica.
 
-Each unit's m outputs are permuted at random, for every resample, and the statistics of each slot
-added up. The permutation is of labels, so it is the same whatever the outputs are; but what is
-permuted are the numbers of the unit's distinct rows of statistics, of which there are few, and
-units whose rows are all alike are left out. Counts are added up in few words and few steps:
+For every resample, each unit's m outputs are permuted at random, and the statistics of each slot are
+added up. How places are permuted does not depend on the outputs; but what moves is the number of an
+output among the unit's distinct rows of statistics, which are few, and units whose rows are all alike
+are left out. Counts are added up in few words and few steps:
 
-- As digits of as few 64-bit words as their sums need (BLEU's ten statistics of 3,000 segments are
-  three words). They are taken relative to the unit's smallest, so no digit is negative.
-- Several units at once, where they have no more than `TABLE` combinations of rows: the sums of all
-  combinations are tabulated, and the sum of row numbers, each times its stride, looks one up.
+- They are digits of as few 64-bit words as their sums need (BLEU's ten statistics of 3,000 segments
+  take three words), relative to the unit's smallest, so that no digit is negative.
+- Several units are added at once if they have no more than `TABLE` combinations of rows: the sums of
+  all combinations are tabulated, and the sum of row numbers, each times its stride, selects one.
 
-Real numbers are a word each, and are added unit by unit: no rounding depends on what else is there.
+Real numbers take a word each, and are added unit by unit, so that no rounding depends on other units.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _deal(  # type: ignore[no-untyped-def]
     """Add to out (B, W, slots), from `slot` on, what each slot gets.
 
     Group g is numbers[members[g] : members[g + 1]], units by outputs, already times their strides;
-    its sums are tables[:, starts[g] : starts[g + 1]]. cells (units,): what they draw by.
+    its sums are tables[:, starts[g] : starts[g + 1]]. cells (units,): of their random words.
     """
     m, most = numbers.shape[1], sizes.shape[0]
     scratch = scratch_of(sizes)
@@ -64,7 +64,7 @@ def _deal(  # type: ignore[no-untyped-def]
 
 
 def _digits(bounds: list[int]) -> tuple[list[int], list[int]]:
-    """In which 64-bit word, and from which bit on, there is room for sums up to each bound."""
+    """The 64-bit word and its first bit, of a digit with room for sums up to each bound."""
     words, shifts = [], []
     word = used = 0
     for bound in bounds:
@@ -78,7 +78,7 @@ def _digits(bounds: list[int]) -> tuple[list[int], list[int]]:
 
 
 class _Groups(NamedTuple):
-    """Units of a stratum that are added up together, as `_deal` takes them."""
+    """The units of a stratum, in groups that are added up together, as `_deal` takes them."""
 
     numbers: NDArray[np.uint16]
     cells: NDArray[np.int64]
@@ -88,7 +88,7 @@ class _Groups(NamedTuple):
 
 
 def _grouped(rows: NDArray, cell: int) -> _Groups:
-    """Of rows (U, m, W); the units draw by the numbers from `cell` on."""
+    """The groups of rows (U, m, W); the random words of the units are numbered from `cell` on."""
     numbers, first, kinds = distinct_rows(rows)
     varying = np.flatnonzero(kinds > 1)
     tables: list[NDArray] = []

@@ -21,7 +21,7 @@ from replitune.significance.registry import LEAD
 from replitune.significance.settings import TestSettings
 
 FOLLOWED = {"scope": ("both", "runs"), "noise_ratio": ("none",)}
-"""Values of options of the test that looks can go by, where there are others."""
+"""The values that looks can follow, of options of the test that have others, too."""
 
 
 def make_plan(
@@ -37,11 +37,11 @@ def make_plan(
     fixed: Iterable[str] = (),
     together: bool,
 ) -> Plan:
-    """What is fixed before the first look, of settings that looks can follow.
+    """What is fixed before the first look; settings that looks cannot follow are refused.
 
-    most: by system, the most replicas of each kind. fixed: systems whose replicas are all there,
-    and cost nothing: all of them are looked at from the first look on. together: replicas that are
-    made later may not be like the first, as where the same settings can give other bytes.
+    most: by system, the most replicas of each kind. fixed: systems whose replicas all exist and cost
+    nothing, so that the first look uses all of them. together: replicas that are made later may
+    differ from the first, for example because the same settings can give other bytes.
     """
     require_followed(_refuse, tests, looks, design)
     return Plan(
@@ -67,7 +67,7 @@ def make_plan(
 
 
 def tests_of(plan: Plan) -> TestSettings:
-    """The test that a look makes of every pair; pairs are corrected by the looks themselves."""
+    """The test that a look makes of every pair; the looks themselves correct for many pairs."""
     lead = Entry(LEAD, plan.options, plan.method)
     return TestSettings(
         methods=(lead,), pairs=tuple(plan.pairs), alpha=plan.alpha, correction="none", intervals=()
@@ -81,14 +81,14 @@ def _refuse(path: Path_, message: str, **fields: Any) -> NoReturn:
 def require_followed(
     complain: Callable[..., Any], tests: TestSettings, looks: LookSettings, design: str
 ) -> None:
-    """Complain, by the place in an experiment file, of what looks cannot go by."""
+    """Complain about settings that looks cannot follow, with their place in an experiment file."""
     if design != "runs":
         complain(
             ("replicas", "design"),
-            "samples have no run effect that more of them could settle",
+            "looks need runs: samples have no run effect",
             found=f"design: {design}",
             expected="design: runs",
-            fix="make no looks",
+            fix="leave the looks out (`until: settled`, or --looks)",
         )
     if looks.looks[0] < FEWEST:
         complain(
@@ -96,7 +96,7 @@ def require_followed(
             f"the first look is at {looks.looks[0]}",
             found=", ".join(map(str, looks.looks)),
             expected=f"{FEWEST} or more",
-            fix="two runs would find a difference at .05 in .075 of experiments without one",
+            fix=f"begin with {FEWEST}: with two, .075 of experiments without a difference find one at .05",
         )
     if any(b <= a for a, b in pairwise(looks.looks)):
         complain(
@@ -109,7 +109,7 @@ def require_followed(
     if lead.name != LEAD:
         complain(
             place,
-            f"looks go by `{LEAD}`, which is no test here",
+            f"looks use `{LEAD}`, which is not among the tests",
             found=", ".join(entry.id for entry in tests.methods),
             fix=f"add `{LEAD}`",
         )
@@ -118,7 +118,7 @@ def require_followed(
         if lead.name == LEAD and given not in followed:
             complain(
                 (*place, [entry.id for entry in tests.methods].index(lead.id)),
-                f"looks go by the first `{LEAD}`, which has {option}: {given}",
+                f"looks use the first `{LEAD}`, which has {option}: {given}",
                 expected=f"{option}: {' or '.join(followed)}",
                 fix=f"put a `{LEAD}` without it first, and give the other an `id`",
             )

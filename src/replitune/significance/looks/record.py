@@ -1,7 +1,7 @@
 """What is fixed before the first look, and what every look found: the record of an experiment.
 
-Kept light, because the Snakefile reads it. As JSON it has everything; as Parquet a row for each look
-and pair.
+Kept light, because the Snakefile reads it. The JSON file has everything, the Parquet file a row for
+each look and pair.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_P = "no p"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is fixed beforehand. Changing it starts a new record."""
+    """What is fixed before the first look. Changing it starts a new record."""
 
     testset: str
     metric: str
@@ -32,7 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     """Label of the test."""
     options: dict[str, str | bool]
-    """Of the test."""
+    """Options of the test."""
     alpha: float
     families: int
     correction: str
@@ -42,39 +42,39 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     skip: float
     pairs: list[tuple[str, str]]
     most: dict[str, dict[str, int]]
-    """The most replicas of each system, by what they come from."""
+    """The most replicas of each kind, by system."""
     sizes: dict[str, list[int]]
-    """Replicas of each kind at the looks of each system."""
+    """Numbers of replicas of each kind at the looks, by system."""
     together: bool | msgspec.UnsetType = msgspec.UNSET
-    """True: systems of a pair that is not settled get more replicas together, because those of
-    another day may not be like these."""
+    """True: both systems of a pair that is not settled get more replicas at the same time, because
+    replicas made later may differ from these."""
 
     @property
     def confidence(self) -> float:
-        """Of the rule's intervals."""
+        """Confidence of the rule's intervals."""
         one_sided = self.options.get("alternative", "two-sided") != "two-sided"
         return 1 - (2 * self.alpha if one_sided else self.alpha)
 
     def counts(self, system: str, n: int) -> dict[str, int]:
-        """Replicas of a system that stands at n of each kind."""
+        """Numbers of replicas by kind, of a system that has n of each kind or the most that it may have."""
         return {kind: min(n, most) for kind, most in self.most[system].items()}
 
     def replicas(self, system: str, n: int, after: int = 0) -> list[Replica]:
-        """Their names; those that come on top of `after` of each kind."""
+        """The replicas of a system with n of each kind, without those of one with `after` of each kind."""
         known = {*replica_ids(self.counts(system, after))}
         return [one for one in replica_ids(self.counts(system, n)) if one not in known]
 
     @property
     def first(self) -> dict[str, int]:
-        """Replicas of each kind that the first look wants."""
+        """Replicas of each kind that the first look wants, by system."""
         return {system: sizes[0] for system, sizes in self.sizes.items()}
 
     def following(self, system: str, n: int) -> int | None:
-        """Replicas of each kind at the next look of a system; None when it has the most."""
+        """Replicas of each kind at the next look of a system; None if it has the most that it may have."""
         return next((size for size in self.sizes[system] if size > n), None)
 
     def before(self, system: str, n: int) -> int:
-        """Those of the look before, 0 of the first."""
+        """Replicas of each kind at the look before; 0 for the first look."""
         return max((size for size in self.sizes[system] if size < n), default=0)
 
 
@@ -100,11 +100,11 @@ class PairLook(msgspec.Struct, frozen=True, kw_only=True):
     variance: float | None = None
     """Var(delta)."""
     parts: list[float] = []
-    """Its parts: of the runs of A and of B (and tuner), the last one the test set's own."""
+    """Its parts: those of the runs of A and of B (by tuner), and last that of the test set."""
     nus: list[float] = []
     """Their degrees of freedom."""
     left: list[float] = []
-    """Of the parts of runs, what more runs would take away."""
+    """What more runs would take away from the parts of runs."""
     p_alone: float | None = None
     """Ordinary p, as if this were the only look."""
     p_look: float | None = None
@@ -114,7 +114,7 @@ class PairLook(msgspec.Struct, frozen=True, kw_only=True):
     p_adjusted: float | None = None
     """The same, adjusted for all pairs."""
     level: float | None = None
-    """Which p would have been enough."""
+    """The p that would have been enough."""
     ci_low: float | None = None
     ci_high: float | None = None
     """The rule's interval, of this pair alone."""
@@ -123,7 +123,7 @@ class PairLook(msgspec.Struct, frozen=True, kw_only=True):
     decision: str = OPEN
     more_a: bool = False
     more_b: bool = False
-    """It asks for more runs of A, of B."""
+    """Whether the pair asks for more runs of A, and of B."""
     note: str | None = None
 
 
@@ -134,7 +134,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     systems: dict[str, SystemLook]
     pairs: list[PairLook]
     drift: float | msgspec.UnsetType = msgspec.UNSET
-    """p of equal scores in all batches of replicas, where it is small."""
+    """p of the hypothesis that all batches of replicas score alike, if it is small."""
     next: dict[str, int]
     """Systems that get more runs, and how many of each kind they will have."""
 
@@ -145,7 +145,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Abandoned(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that was given up because what was fixed beforehand was changed."""
+    """A record that was given up because its plan was changed."""
 
     looks: int
     plan: Plan
@@ -161,12 +161,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drift(self) -> str | None:
-        """What to know where batches of replicas are not alike."""
+        """A warning if batches of replicas are not alike."""
         p = self.looks[-1].drift
         if p is msgspec.UNSET:
             return None
         text = f"runs of one look score differently from those of another (p = {max(p, 1e-4):.2g})"
-        return f"{text}: what makes them has changed, and p and intervals are not to be relied on"
+        return f"{text}: the way runs are made has changed; do not rely on p and intervals"
 
     @property
     def settled(self) -> bool:
@@ -179,7 +179,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """Replicas of each system by what they come from, as far as looks have asked."""
+        """The replicas of each system that looks have asked for, by kind."""
         return {system: self.plan.counts(system, n) for system, n in self.wanted.items()}
 
     def last(self, a: str, b: str) -> PairLook | None:
@@ -217,6 +217,6 @@ def read_record(path: str | Path) -> Record:
 
 
 def make_sizes(most: Mapping[str, int], looks: Sequence[int]) -> list[int]:
-    """The looks of a system: those below the most that it may have, and this."""
+    """Numbers of runs at the looks of a system: `looks` below the most that it may have, and the most."""
     last = max(most.values())
     return [*(n for n in looks if n < last), last]

@@ -1,21 +1,22 @@
 """Would all the runs that may be made give the same verdict on this test set?
 
-All looks share one test set: noise of segments is common to all of them, and only that of runs
-shrinks. So an interim look does not ask whether a difference is significant yet. With V_k the parts
-of Var(delta) that runs add at n_k of at most N_k replicas, F_k = V_k n_k / N_k is what would be
-left of them in the end, and L_k = V_k - F_k is by how much delta may still move:
+All looks share one test set: the noise of segments is common to all of them, and only that of runs
+shrinks. So an interim look asks whether a difference would be significant in the end, not whether it
+is so now. With V_k the parts of Var(delta) that runs add at n_k of at most N_k replicas,
+F_k = V_k n_k / N_k is what would be left of them in the end, and L_k = V_k - F_k is the variance of
+how far delta may still move:
 
     reach(q) = C({F_k, W}, q) sqrt(V - sum V_k + sum F_k)    half the last interval at level q
     rejected at q:   |delta| >= reach(q) + C({L_k}, doubt q) sqrt(sum L_k)
     futile at q:     |delta| + C({L_k}, 2 futility) sqrt(sum L_k) < reach(q)
 
 C is the two-sided critical value of `critical`, W the test set's own part. With all replicas this
-is the ordinary test. docs/adaptive.md says what it gives; `benchmarks/adaptive` measures it.
+is the ordinary test. docs/adaptive.md shows what is gained; `benchmarks/adaptive` measures it.
 
-A one-sided test at q is half of the two-sided one at 2q: delta takes the place of |delta|, with the
-sign of what the test asks for, and 2q that of q.
+A one-sided test at q is half of the two-sided one at 2q: |delta| is replaced by delta times the sign
+that the test asks for, and q by 2q.
 
-Arrays may be led by other axes: of pairs, of simulated experiments.
+Arrays may have leading axes, of pairs or of simulated experiments.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from replitune.significance.looks.settings import RuleSettings
 
 Array = NDArray[np.float64]
 STEPS = 60
-"""Bisections of log p: more than its digits."""
+"""Bisections of log p: more than it has digits."""
 LOWEST = -230.0
 """log of the smallest p."""
 
@@ -45,14 +46,14 @@ class Outlook:
     now: Parts
     """Var(delta) at this look."""
     last: Parts
-    """With all the replicas that there may be, as far as this look can tell."""
+    """Var(delta) with all the replicas that there may be, as estimated at this look."""
     left: Array
     """(..., R) L_k: the variance of what more runs add to delta."""
     nus: Array
-    """(..., R) degrees of freedom of these."""
+    """(..., R) their degrees of freedom."""
     rule: RuleSettings
     sign: float = 0.0
-    """Of a one-sided test, that of the delta that it asks for."""
+    """Sign of the delta that a one-sided test asks for; 0 for a two-sided one."""
 
     @property
     def size(self) -> Array:
@@ -61,7 +62,7 @@ class Outlook:
         return size
 
     def two_sided(self, level: ArrayLike) -> Array:
-        """The level of the two-sided test of which this one, at `level`, is half, or all."""
+        """The level of the two-sided test of which this one, at `level`, is one side, or all."""
         return np.asarray(level, np.float64) * (2 if self.sign else 1)
 
     @property
@@ -70,22 +71,22 @@ class Outlook:
         return np.sqrt(self.left.sum(axis=-1))
 
     def reach(self, level: ArrayLike) -> Array:
-        """Half the interval with all replicas."""
+        """Half the width of the interval with all replicas."""
         c = critical(self.last.values, self.last.nus, self.two_sided(level))
         return c * np.sqrt(np.maximum(self.last.variance, 0.0))
 
     def needed(self, level: ArrayLike) -> Array:
-        """The size above which it is settled that delta is not 0; half the rule's interval."""
+        """The smallest size that settles that delta is not 0; half the width of the rule's interval."""
         beyond = critical(self.left, self.nus, self.rule.doubt * self.two_sided(level))
         return self.reach(level) + beyond * self.movement
 
     def futile(self, level: ArrayLike) -> NDArray[np.bool_]:
-        """More runs would hardly reject at this level."""
+        """Whether more runs would hardly lead to a rejection at this level."""
         gain = critical(self.left, self.nus, 2 * self.rule.futility) * self.movement
         return self.size + gain < self.reach(level)
 
     def shares(self) -> Array:
-        """(..., R) of what runs leave open."""
+        """(..., R) shares of what runs leave open."""
         total = self.left.sum(axis=-1, keepdims=True)
         return np.divide(self.left, total, out=np.zeros_like(self.left), where=total > 0)
 
@@ -119,7 +120,7 @@ class Outlook:
 
 
 def outlook(delta: ArrayLike, parts: Parts, share: Array, rule: RuleSettings, sign: float = 0.0) -> Outlook:
-    """From the parts of a scope with runs, of which the first R are V_rep; share (..., R):
+    """The outlook from the parts of a scope with runs, the first R of them V_rep; share (..., R):
     n_k / N_k of each."""
     R = share.shape[-1]
     runs = parts.values[..., :R]
@@ -139,8 +140,8 @@ def outlook(delta: ArrayLike, parts: Parts, share: Array, rule: RuleSettings, si
 
 
 def critical(values: Array, nus: Array, level: ArrayLike) -> Array:
-    """Two-sided critical values (...) at levels (...) of parts (..., K); of parts that are all 0,
-    whose weight is 0, any number."""
+    """Two-sided critical values (...) at levels (...) for parts (..., K). Where all parts are 0, the
+    value is any number, since it is multiplied by 0."""
     from scipy.special import stdtrit
 
     total = values.sum(axis=-1, keepdims=True)
@@ -150,9 +151,9 @@ def critical(values: Array, nus: Array, level: ArrayLike) -> Array:
 
 
 def step_down(p: Array, alpha: float, correction: str) -> tuple[NDArray[np.bool_], Array]:
-    """Of families of pairs (..., m): what is rejected, and the level (...) that the next pair has
-    to reach. Holm's, or each pair by itself. m is fixed, so that what was rejected once stays so
-    while p only fall."""
+    """For families of pairs (..., m): which are rejected, and the level (...) that the next pair has
+    to reach; by Holm's method, or for each pair by itself. As m is fixed and p only fall, a rejected
+    pair stays rejected."""
     m = p.shape[-1]
     if correction == "none":
         return p <= alpha, np.full(p.shape[:-1], alpha)
@@ -175,7 +176,7 @@ def adjusted(p: Array, correction: str) -> Array:
 def asks(
     rejected: NDArray[np.bool_], futile: NDArray[np.bool_], shares: Array, skip: float
 ) -> NDArray[np.bool_]:
-    """(..., m, 2) whether each pair (..., m) asks for more runs of A and of B, whose shares
-    (..., m, 2) of what runs leave open are known."""
+    """(..., m, 2) whether each pair (..., m) asks for more runs of A, and of B; shares (..., m, 2):
+    those of A and of B in what runs leave open."""
     wanted: NDArray[np.bool_] = ~(rejected | futile)[..., np.newaxis] & (shares > skip)
     return wanted

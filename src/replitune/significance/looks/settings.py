@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from replitune.settings import Kind, Path_, Reading, Settings, about, json_schema, shown
 
 FEWEST = 3
-"""Runs of each system at the first look: two have a level of .075 at .05."""
+"""Fewest runs of each system at the first look: with two, the level at a nominal .05 is .075."""
 SCHEDULE = (3, 5, 8, 12, 20)
-"""Those of the simulations."""
+"""The numbers of runs in the simulations."""
 
 
 class RuleSettings(Settings, frozen=True):
@@ -27,7 +27,7 @@ class RuleSettings(Settings, frozen=True):
     futility: Annotated[
         float,
         about(
-            "A pair gets no more runs when they would settle it with less than this probability.",
+            "A pair gets no more runs if they would settle it with less than this probability.",
             gt=0,
             lt=0.5,
         ),
@@ -35,8 +35,8 @@ class RuleSettings(Settings, frozen=True):
     skip: Annotated[
         float,
         about(
-            "A system gets no more runs when its own make no more than this share of what runs "
-            "leave open in a pair.",
+            "A pair asks for no more runs of a system if those account for at most this share of the "
+            "pair's uncertainty from runs.",
             ge=0,
             lt=0.5,
         ),
@@ -64,14 +64,14 @@ class Decider(Kind):
 
 
 class LookSettings(RuleSettings, frozen=True):
-    """Numbers of replicas that the experiment decides itself; stands beside the numbers."""
+    """Numbers of replicas that the experiment chooses itself; given beside the numbers."""
 
     until: Annotated[
         Literal["settled"] | None,
         about(
             "`settled`: the numbers of runs are the most that there may be. Every system gets "
             "as many as the first look wants, and more only while they could change a verdict: "
-            "docs/adaptive.md. Without it, the numbers are made."
+            "docs/adaptive.md. Without it, exactly these numbers are made."
         ),
     ] = None
     looks: Annotated[
@@ -87,10 +87,10 @@ class LookSettings(RuleSettings, frozen=True):
         Decider(),
         about(
             "The id of the one metric that decides; others are tested at the numbers of runs "
-            "that it asked for. The first one when it is not given."
+            "that it asked for. By default the first metric."
         ),
     ] = None
     testset: Annotated[
         str | None,
-        about("The test set or the suite that decides. May be left out where there is one test set."),
+        about("The test set or suite that decides. May be left out if there is only one test set."),
     ] = None

@@ -1,1 +1,1 @@
-"""What replicas say beyond the tests of pairs."""
+"""What replicas show beyond the tests of pairs."""

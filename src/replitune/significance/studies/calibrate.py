@@ -39,7 +39,7 @@ Test = Callable[[Comparison, np.random.Generator], float | None]
 """p of a comparison, or None where the test has none."""
 
 EXACT_UNDER_A_A = ("replica-permutation", "fu-ar")
-"""Replicas of one system are exchangeable, and pairs in drawn order are random pairs."""
+"""Tests that are: replicas of one system are exchangeable, and pairs in drawn order are random pairs."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class CalibrationRow:
     study: str
     """A/A, coin flip, or simulation."""
     null: str
-    """What holds: "same system", "next test set", or "this test set"."""
+    """The null hypothesis: "same system", "next test set", or "this test set"."""
     pool: str
     """The system (or the two), or "all" for A/A over every pool."""
     n_a: int
@@ -85,29 +85,35 @@ def wilson(rejected: int, trials: int, confidence: float = 0.95) -> tuple[float,
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
-    """Tests of the project by id, as `replitune test` runs them."""
+@dataclass(frozen=True)
+class Registered:
+    """A test of the project, as `replitune test` runs it."""
 
-    def p_of(entry: Entry, comparison: Comparison, rng: np.random.Generator) -> float | None:
+    entry: Entry
+    samples: int
+
+    def __call__(self, comparison: Comparison, rng: np.random.Generator) -> float | None:
         a, b, metric = comparison.a, comparison.b, comparison.metric
-        rows = run_tests(
+        return run_tests(
             [TestSetScores({metric.id: (metric, {a.name: a, b.name: b})}, comparison.documents)],
             testset="",
             seed=int(rng.integers(2**63)),
-            methods=[entry],
-            samples=samples,
+            methods=[self.entry],
+            samples=self.samples,
             correction="none",
-        )
-        return rows[metric.id][0].p
+        )[metric.id][0].p
 
-    return {entry.id: partial(p_of, entry) for entry in TESTS.entries(methods)}
+
+def registered(methods: Sequence[str | Mapping[str, Any] | Entry], samples: int = 999) -> dict[str, Test]:
+    """Tests of the project by id."""
+    return {entry.id: Registered(entry, samples) for entry in TESTS.entries(methods)}
 
 
 # -- drawing comparisons ------------------------------------------------------------------
 
 
 def take(system: SystemStatistics, rows: NDArray[np.intp], name: str) -> SystemStatistics:
-    """Replicas `rows` of a system under another name, without groups; ids made unique."""
+    """Replicas `rows` of a system under another name, without groups and with unique ids."""
     return _ungrouped(name, np.ascontiguousarray(system.statistics[rows]))
 
 
@@ -177,10 +183,10 @@ def simulated(
     comparison: Comparison, n: int, trials: int, rng: np.random.Generator, null: str = "next"
 ) -> Iterator[Comparison]:
     """Mean-metric comparisons of n replicas each with the variance components of a real one."""
-    from replitune.significance.studies.pilot import fit
+    from replitune.significance.studies.pilot import pilot
     from replitune.significance.studies.simulate import Design, mean_scores
 
-    model = fit(comparison, strata="none")
+    model = pilot(comparison, unit="segment", strata="none").model
     sd = [math.sqrt(v) for v in (*model.replica, *model.interaction[:, 0])]
     design = Design(
         n,
@@ -204,7 +210,7 @@ def simulated(
 
 
 def common_sd(comparison: Comparison) -> float:
-    """Standard deviation of what a segment does to both systems alike."""
+    """Standard deviation of the effect of a segment that both systems share."""
     from replitune.significance.system_parts import linearise
 
     metric = comparison.metric
@@ -235,9 +241,11 @@ def rows(
     study: str,
     unit: str = "segment",
     alphas: Sequence[float] = (0.05, 0.01),
+    exact: Sequence[str] = (),
     **columns: Any,
 ) -> list[CalibrationRow]:
-    """Rejection rates (p <= alpha) with Wilson intervals; `columns` are those of the study."""
+    """Rejection rates (p <= alpha) with Wilson intervals. exact: ids of the tests whose level under A/A
+    holds by construction; `columns` are those of the study."""
     rates = []
     for method, values in p.items():
         have = [value for value in values if value is not None]
@@ -256,7 +264,7 @@ def rows(
                     rate=rejected / len(values),
                     low=low,
                     high=high,
-                    exact=study == "A/A" and method in EXACT_UNDER_A_A,
+                    exact=study == "A/A" and method in exact,
                     **columns,
                 )
             )
@@ -277,11 +285,12 @@ def calibrate(
 ) -> list[CalibrationRow]:
     """All three studies on the systems at hand, wherever their pools are large enough.
 
-    `unit` is the coin's. A study that no pool is large enough for has no rows.
+    unit: what a coin is flipped for. A study that no pool is large enough for has no rows.
     """
     rates: list[CalibrationRow] = []
+    exact = [k for k, t in tests.items() if isinstance(t, Registered) and t.entry.name in EXACT_UNDER_A_A]
     for n in ns:
-        rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas)
+        rows_of = partial(rows, n_a=n, n_b=n, alphas=alphas, exact=exact)
         together: dict[str, list[float | None]] = {name: [] for name in tests}
         usable = [p for s in systems.values() for p in pools(s) if p.n >= 2 * n]
         for pool in usable:

@@ -5,7 +5,7 @@ Runs cost their tuning or training, segments their decoding and scoring by every
     cost = n (cost of a run of A and of B + N (cost of a segment by a run of A and of B))
 
 For each n there is a smallest N that suffices, or none; with it the cost falls and then rises in n,
-and a golden-section search finds where it turns.
+and a ternary search finds where it turns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Prices:
     """CPU seconds of one run of A and one of B together."""
 
     run: float
-    """To make them, before the test set."""
+    """To tune or train them."""
     segment: float
     """To decode and score one segment."""
 
@@ -54,7 +54,7 @@ class Prices:
             )
 
     def cost(self, plan: Plan) -> float:
-        """Of n runs of each system."""
+        """The cost of n runs of each system."""
         return plan.n_a * (self.run + plan.segments * self.segment)
 
 
@@ -110,7 +110,7 @@ class Search:
 
     @cached_property
     def segments(self) -> Callable[[int], int | None]:
-        """The fewest that n runs need; None when no number suffices."""
+        """The fewest segments that n runs need; None if no number suffices."""
         return cache(
             lambda n: segments_needed(partial(self.detectable, n), self.delta, self.fewest_segments)
         )
@@ -229,7 +229,7 @@ def _plan(pilot: Pilot, plan: Plan) -> str:
 
 def _dearer(other: Proposal, best: Proposal) -> str:
     percent = 100 * (other.cost / best.cost - 1)
-    return "as dear" if percent < 0.5 else f"{percent:,.0f}% dearer"
+    return "equally expensive" if percent < 0.5 else f"{percent:,.0f}% more expensive"
 
 
 def time_text(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The pairs of systems that a study looks at, with their statistics."""
+"""The pairs of systems that a study uses, with their statistics."""
 
 from __future__ import annotations
 

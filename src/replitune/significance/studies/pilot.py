@@ -1,15 +1,15 @@
-"""What a finished comparison tells about the next: its variance components, and how certain they are.
+"""What a finished comparison shows for the next: its variance components, and how certain they are.
 
 The components say what one run, one segment and one output of one run add to Var(delta). Three
-runs say little about the variance of runs, so beside the estimates there are *extremes*: components
-with which something that grows with them, such as the difference that a plan detects, is at the
-limits of an interval. For a sum of mean squares these are the limits of Graybill and Wang (1980):
-the estimate, less or plus the root of the sum of squares of how far each mean square alone would
-take it at the limit of its own chi-square interval. Here the mean squares are moved there together,
-each by its part of that root, so that what is not quite a sum is computed and not approximated.
+runs say little about the variance of runs, so there are also *extremes*: components at which a
+quantity that grows with them, such as the difference that a plan detects, is at the limits of its
+interval. For a sum of mean squares these are the limits of Graybill and Wang (1980): the estimate
+minus or plus the root of a sum of squares, the distances that each mean square alone would move the
+estimate at the limit of its own chi-square interval. Here the mean squares are moved together, each
+by its part of that root, so that a quantity that is not quite a sum is computed, not approximated.
 
-Quantiles of draws of the mean squares (Weerahandi 1993) would be the same in spirit, but are too
-high where components are cut off at 0: nominal 90% are 80% with three runs.
+Quantiles from draws of the mean squares (Weerahandi 1993) would do the same, but are too high where
+components are cut off at 0: with three runs, nominal 90% are 80%.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from replitune.significance.variances import REST, RUNS, VarianceRow
 class VarianceModel:
     """What single runs, segments and outputs add to the variance of a difference.
 
-    S sides (A and B, or the differences of paired replicas) and B test sets. Axes may be led by
-    another, of several sets of components.
+    S sides (A and B, or the differences of paired replicas) and B test sets. There may be a leading
+    axis, of several sets of components.
     """
 
     replica: NDArray[np.float64]
@@ -45,8 +45,8 @@ class VarianceModel:
     interaction: NDArray[np.float64]
     """(..., S, B) sigma2_e."""
     units: NDArray[np.float64]
-    """(B,) of one segment of the plan, how many effective units are on each test set: 1; where
-    documents are the unit, effective documents per segment; on a suite its share."""
+    """(B,) effective units on each test set per segment of the plan: 1; where documents are the unit,
+    effective documents per segment; on a suite, the test set's share."""
 
     @property
     def paired(self) -> bool:
@@ -55,7 +55,7 @@ class VarianceModel:
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """A comparison that others are planned by."""
+    """A comparison from which others are planned."""
 
     a: str
     b: str
@@ -65,9 +65,9 @@ class Pilot:
     """Groups of equal size; 1 where there are none or they differ."""
     segments: int
     documents: int | None
-    """Of the test set where they are the unit; None: segments are."""
+    """Documents of the test set if they are the unit; None if segments are."""
     units: NDArray[np.float64]
-    """(B,) effective units of each test set, for one segment."""
+    """(B,) effective units of each test set, per segment."""
     components: Components
     nu_both: NDArray[np.float64]
     """(R, B) degrees of freedom of V_int."""
@@ -81,8 +81,8 @@ class Pilot:
     @property
     def model(self) -> VarianceModel:
         """The estimates: sigma2_a,s = n (V_rep,s - V_int,s), sigma2_d = N (V_seg - sum V_int),
-        sigma2_e,s = n N V_int,s; never below 0. What a side lacks to 0 is taken off the other, so
-        that V is the test's."""
+        sigma2_e,s = n N V_int,s; never below 0. If one side's sigma2_a is negative, it is set to 0 and
+        taken off the other side's, so that V is that of the test."""
         return self._model(self._squares)
 
     def extremes(
@@ -136,8 +136,8 @@ class Pilot:
         return np.concatenate([self.components.nu_rep, self.components.nu_seg, self.nu_both.ravel()])
 
     def _run_effect(self) -> float:
-        """p of F = sum V_rep / sum V_int, with the degrees of freedom (Satterthwaite's) where runs
-        have no variance beyond that of their segments."""
+        """p of F = sum V_rep / sum V_int, with Satterthwaite's degrees of freedom for runs without a
+        variance of their own."""
         from scipy.special import fdtrc
 
         noise, total = self.components.both.sum(axis=-1), float(self.components.both.sum())
@@ -148,7 +148,7 @@ class Pilot:
         return float(fdtrc(above, below, float(self.components.rep.sum()) / total))
 
     def _model(self, squares: NDArray[np.float64], of_runs: bool = True) -> VarianceModel:
-        """Components of mean squares (..., K); without `of_runs`, runs have no variance."""
+        """Components from mean squares (..., K); without `of_runs`, runs have no variance."""
         R, B = self.components.both.shape
         rep, seg, both = np.split(squares, [R, R + B], axis=-1)
         own = self.components.sides == np.arange(len(self.n))[:, np.newaxis]  # (S, R)
@@ -174,11 +174,11 @@ def pilot(
     strata: str = "auto",
     paired: bool = False,
 ) -> Pilot:
-    """The pilot that a comparison is, or the same pair on all test sets of a suite.
+    """The pilot made of a comparison, or of those of one pair on all test sets of a suite.
 
     `weights` of the test sets: equal by default. A plan for a suite keeps its proportions.
-    `strata` as the tests have it; `auto` is `groups` where both systems have the same share of
-    each, which such tests want, and `none` elsewhere.
+    `strata` as for the tests; `auto` is `groups` if both systems have the same share of each group,
+    as these tests require, else `none`.
     """
     given = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
     shares = [1 / len(given)] * len(given) if weights is None else list(weights)
@@ -232,16 +232,9 @@ def pilot(
     )
 
 
-def fit(
-    comparison: Comparison, *, unit: str = "segment", strata: str = "groups", paired: bool = False
-) -> VarianceModel:
-    """Variance components of a comparison with two replicas or more of each system."""
-    return pilot(comparison, unit=unit, strata=strata, paired=paired).model
-
-
 def tuners_of(a: Sequence[str | None], b: Sequence[str | None]) -> int:
-    """Number of groups of the replicas of two systems, where each has as many replicas as any
-    other, and two or more; else 1."""
+    """Number of groups of the replicas of two systems, if all groups have the same number of
+    replicas, at least two; else 1."""
     counts = {groups.count(group) for groups in (a, b) for group in set(groups)}
     balanced = set(a) == set(b) and len(counts) == 1 and min(counts) > 1
     return len(set(a)) if balanced else 1

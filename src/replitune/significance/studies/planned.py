@@ -9,9 +9,9 @@ independent of delta. So with the half width of the test's interval, its *reach*
 
     power(delta) = E Phi((delta - reach) / sqrt(V)),
 
-the expectation over the mean squares that decide the reach. It is taken over a fixed set of nodes,
-quasi-random quantiles of the chi-squares: no random numbers, so it is smooth in all that a search
-varies, and cheap enough to be done for many sets of components. Mean squares of the
+where the expectation is over the mean squares that determine the reach. It is taken over a fixed set
+of nodes, quasi-random quantiles of the chi-squares. Without random numbers, it is smooth in all that
+a search varies, and cheap enough to be computed for many sets of components. Mean squares of the
 interaction have (n - 1)(N - 1) degrees of freedom and are taken as known.
 """
 
@@ -29,12 +29,12 @@ from replitune.significance.noise_ratio import Pairs, Worst, shrunk, worst_case
 from replitune.significance.studies.pilot import VarianceModel
 
 MANY_SEGMENTS = 10_000_000
-"""Stands for any number of them: what they add to Var(delta) is taken as 0."""
+"""Stands for any number of segments: what they add to Var(delta) is taken as 0."""
 NODES = 4096
-"""Of one set of components; within 1% of a simulation with 200,000 trials."""
+"""Nodes for one set of components; within 1% of a simulation with 200,000 trials."""
 SEARCH_NODES = 1024
 FEW_NODES = 256
-"""Of each of many sets of components; within 2%."""
+"""Nodes for each of many sets of components; within 2%."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Plan:
 
 
 class Planned:
-    """A plan under components (S,), or under D sets of them, (D, S): axes (...) below."""
+    """A plan under components (S,), or under D sets of them, (D, S); (...) below is () or (D,)."""
 
     def __init__(
         self, model: VarianceModel, plan: Plan, *, alpha: float = 0.05, nodes: int = NODES
@@ -92,8 +92,8 @@ class Planned:
         )
 
     def power(self, delta: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        """(...) P(p < alpha, the right way round) at a true difference; of one set of components, at
-        each of several."""
+        """(...) P(p < alpha, with the right sign) at a true difference; for one set of components, also
+        at each of several differences."""
         return self._share(np.abs(delta), self._two_sided)
 
     def detectable(self, power: float = 0.8) -> NDArray[np.float64]:
@@ -101,12 +101,12 @@ class Planned:
         return self._root(power, self._two_sided)
 
     def same(self, margin: float) -> NDArray[np.float64]:
-        """(...) P(equivalence within the margin is shown) where there is no difference at all: that
-        the 1 - 2 alpha interval lies inside, |delta| + reach < margin."""
+        """(...) P(equivalence within the margin is shown) if there is no difference at all: that the
+        1 - 2 alpha interval lies inside, |delta| + reach < margin."""
         return self._share(np.asarray(margin), self._one_sided, inside=True)
 
     def smallest_margin(self, power: float = 0.8) -> NDArray[np.float64]:
-        """(...) the smallest margin with this probability of that."""
+        """(...) the smallest margin for which `same` has this probability."""
         return self._root(power, self._one_sided, inside=True)
 
     @cached_property
@@ -129,7 +129,7 @@ class Planned:
     def _share(
         self, bound: NDArray[np.float64], reach: NDArray[np.float64], inside: bool = False
     ) -> NDArray[np.float64]:
-        """(...) E P(delta + reach < bound), or of |delta| + reach `inside` of -bound .. bound."""
+        """(...) E P(delta + reach < bound); if `inside`, E P(|delta| + reach < bound)."""
         from scipy.special import ndtr
 
         gap, se = bound[..., np.newaxis] - reach, self.se[..., np.newaxis]
@@ -141,8 +141,8 @@ class Planned:
         return mean
 
     def _root(self, wanted: float, reach: NDArray[np.float64], inside: bool = False) -> NDArray[np.float64]:
-        """(...) the bound with the wanted share: a secant on the probit scale, where the share is
-        almost a straight line, kept between limits."""
+        """(...) the bound with the wanted share, by the secant method on the probit scale, where the
+        share is almost linear; kept between limits."""
         from scipy.special import ndtri
 
         if not 0 < wanted < 1:
@@ -169,8 +169,8 @@ class Planned:
 
 
 class PlannedInFamily(Planned):
-    """The same with `crossed: {noise_ratio: ratio}`, one pair of several that are tested together, of
-    systems with n runs each that vary as those of A and B do in the mean."""
+    """The same with `crossed: {noise_ratio: ratio}`, for one of several pairs that are tested together;
+    each system has n runs, which vary as those of A and B do on average."""
 
     def __init__(
         self, model: VarianceModel, n: int, N: int, ratio: float, pairs: Pairs, *, alpha: float = 0.05
@@ -194,7 +194,7 @@ class PlannedInFamily(Planned):
         weight, df = layers(np.where(own[..., np.newaxis] > 0, self._own, 1.0), self._parts.nus[..., 2:])
 
         def both(worst: Worst, of_runs: float, of_set: float) -> NDArray[np.float64]:
-            """Half widths, with the tails at which runs and the test set are looked up."""
+            """Half widths times the standard error, at these tails for runs and for the test set."""
             runs = np.interp(-np.log(2 * of_runs), -np.log(worst.tails), worst.values)
             return self._runs * runs + own * (weight * t_quantiles(df, of_set)).sum(axis=-1)
 
@@ -206,7 +206,7 @@ class PlannedInFamily(Planned):
 
 
 def t_quantiles(df: NDArray[np.float64], q: float) -> NDArray[np.float64]:
-    """Upper-tail q values of Student's t for df (...) from 1 on, from a table in 1/df."""
+    """Quantiles of Student's t at upper tail q, for df (...) of at least 1, from a table in 1/df."""
     inverse, table = _t_table(q)
     return np.interp(1 / df, inverse, table)
 
@@ -221,8 +221,8 @@ def _t_table(q: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @lru_cache(maxsize=256)
 def _chi_square(nodes: int, dims: int, k: int, nu: float) -> NDArray[np.float64]:
-    """(nodes,) one column of the nodes, chi-squares over their degrees of freedom: plans side by side
-    share most of theirs."""
+    """(nodes,) one column of the nodes, chi-squares over their degrees of freedom; kept, because
+    similar plans share most columns."""
     from scipy.special import chdtri
 
     return np.asarray(chdtri(nu, 1 - quasi_random(nodes, dims)[:, k]) / nu)
@@ -231,7 +231,7 @@ def _chi_square(nodes: int, dims: int, k: int, nu: float) -> NDArray[np.float64]
 @lru_cache(maxsize=64)
 def quasi_random(size: int, dims: int) -> NDArray[np.float64]:
     """(size, dims) points that fill the unit cube evenly: the additive recurrence whose steps are
-    powers of the root of x^(dims + 1) = x + 1 (Roberts 2018), the golden ratio's in one dimension.
+    powers of 1/x, x^(dims + 1) = x + 1 (Roberts 2018); in one dimension x is the golden ratio.
 
     >>> quasi_random(3, 1).round(3).ravel().tolist()
     [0.118, 0.736, 0.354]

@@ -1,9 +1,9 @@
 """How many replicas and segments does it take to find a difference of d?
 
-From a finished comparison, the pilot (`pilot`), to the power of plans with other numbers
-(`planned`) as rows and sentences. More segments do nothing about the noise of runs: when that alone
-is too large, no number of segments suffices. A pilot with few runs knows their noise poorly, so
-every answer has an interval: what it would be at the extremes of the pilot's components.
+The power of plans with other numbers (`planned`), from a finished comparison, the pilot (`pilot`),
+as rows and sentences. More segments do not reduce the noise of runs: if that alone is too large, no
+number of segments suffices. A pilot with few runs shows their noise poorly, so every answer has an
+interval: what it would be at the extremes of the pilot's components.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from replitune.significance.studies.planned import (
 )
 
 CONFIDENCE = 0.9
-"""Of the intervals."""
+"""Confidence of the intervals."""
 Interval = tuple[float, float]
 NOISE_RATIO = 3.0
-"""The bound that is named for families: twice what is seen of systems of one kind."""
+"""The bound in sentences about families: twice the ratio seen in systems of one kind."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PowerRow:
     segments: int
     """`MANY_SEGMENTS` stands for any number of them."""
     design: bool
-    """The plan is what this experiment has."""
+    """Whether the plan is that of this experiment."""
     alpha: float
     delta: float
     power: float
@@ -57,15 +57,15 @@ class PowerRow:
     """Probability of finding a difference of `detectable`."""
     detectable: float
     asked: float | None = None
-    """A difference to be found with the wanted probability by as many replicas."""
+    """A difference to be found with the wanted probability and these numbers of replicas."""
     needed: int | None = None
     """Segments that this takes; None when no number of them suffices, or nothing is asked."""
     unit: str = "segment"
-    """What is new in a new test set; of `document`, `segments` come in documents of the size at
+    """What is new in a new test set; with `document`, `segments` come in documents of the size at
     hand."""
     documents: int | None = None
     confidence: float = CONFIDENCE
-    """Of the limits that follow: what the pilot leaves open."""
+    """Confidence of the limits that follow, which show what the pilot leaves open."""
     power_low: float | None = None
     power_high: float | None = None
     detectable_low: float | None = None
@@ -76,7 +76,7 @@ class PowerRow:
     margin: float | None = None
     """Two systems that differ by less count as the same."""
     same: float | None = None
-    """Probability that two systems without any difference are shown to be."""
+    """Probability that two systems without any difference are shown to be the same."""
     same_low: float | None = None
     same_high: float | None = None
     smallest_margin: float | None = None
@@ -91,7 +91,7 @@ def design(pilot: Pilot) -> Plan:
 
 
 def plans(pilot: Pilot, replicas: Sequence[int], segments: Sequence[int] = ()) -> list[Plan]:
-    """What the experiment has, and every number of replicas with every number of segments.
+    """The plan of the experiment, and every number of replicas with every number of segments.
 
     Without `segments`: those at hand, twice and four times as many, and any number.
     """
@@ -159,8 +159,8 @@ def power_curve(
 
 
 def documents(pilot: Pilot, segments: int) -> int | None:
-    """The number of documents like those at hand with so many segments; None where segments are
-    the unit, and for any number of them."""
+    """How many documents like those at hand have this number of segments; None if segments are the
+    unit, and for any number of segments."""
     if pilot.documents is None or segments >= MANY_SEGMENTS:
         return None
     return max(1, round(segments * pilot.documents / pilot.segments))
@@ -196,7 +196,7 @@ def needed(
 ) -> dict[str, int | None]:
     """Segments with which a plan's replicas find `delta`, and their limits, as columns.
 
-    The limits are the numbers at which those of the detectable difference are `delta`.
+    The limits are the numbers at which the limits of the detectable difference are `delta`.
     """
 
     def estimate(N: int) -> float:
@@ -218,7 +218,7 @@ def segments_needed(detectable: Callable[[int], float], delta: float, fewest: in
     """The fewest segments N with detectable(N) <= delta, to half a percent; None when no number of
     them suffices.
 
-    `detectable` decreases, its square almost as a straight line in 1/N.
+    `detectable` decreases, and its square is almost linear in 1/N.
     """
     delta = abs(delta)
     known = {MANY_SEGMENTS: detectable(MANY_SEGMENTS)}
@@ -232,7 +232,7 @@ def segments_needed(detectable: Callable[[int], float], delta: float, fewest: in
     while high - low > max(1, high // 200):
         squares = known[last] ** 2 - known[before] ** 2
         inverse = 1 / last + (delta**2 - known[last] ** 2) * (1 / last - 1 / before) / (squares or 1.0)
-        # a little beyond, so that the next answer closes the other side
+        # a little beyond the root, so that the next value bounds it from the other side
         beyond = 1 + (0.002 if known[last] > delta else -0.002)
         guess = round(beyond / inverse) if inverse > 1 / MANY_SEGMENTS else 0
         if not low < guess < high:
@@ -248,8 +248,8 @@ def segments_needed(detectable: Callable[[int], float], delta: float, fewest: in
 
 
 def sentence(row: PowerRow, metric: str = "") -> str:
-    """What a plan can find, in words; where it was asked, also what a difference would take, and
-    whether two equal systems would be shown to be the same."""
+    """What a plan can find, in words; if asked, also what a given difference would take, and whether
+    two equal systems would be shown to be the same."""
     n = f"{row.n_a}" if row.n_a == row.n_b else f"{row.n_a} and {row.n_b}"
     runs = f"{n} runs" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
@@ -270,16 +270,16 @@ def sentence(row: PowerRow, metric: str = "") -> str:
 def family_sentence(
     pilot: Pilot, replicas: Sequence[int], pairs: Pairs, *, alpha: float = 0.05, power: float = 0.8
 ) -> str:
-    """What a pair of several would need with p adjusted for all `pairs`, with a bound on the noise of
-    runs and without: by Bonferroni, which max-t is never stricter than."""
+    """The differences that would be detected with p adjusted for all `pairs`, in words: with a bound on
+    the noise of runs, and without one, by Bonferroni's correction (max-t is never stricter)."""
     found = []
     for n in replicas:
         bounded = PlannedInFamily(pilot.model, n, pilot.segments, NOISE_RATIO, pairs, alpha=alpha)
         plain = Planned(pilot.model, Plan(n, n, pilot.segments), alpha=alpha / len(pairs))
         found.append(f"{bounded.detectable(power):.2g} with {n} runs ({plain.detectable(power):.2g})")
     return (
-        f"of {len(pairs)} pairs, p adjusted, `crossed: {{noise_ratio: {NOISE_RATIO:g}}}`, asked for before "
-        f"looking, would detect (without it: at most) {', '.join(found)}"
+        f"for one of {len(pairs)} pairs, with adjusted p, `crossed: {{noise_ratio: {NOISE_RATIO:g}}}`, "
+        f"chosen before looking, would detect (in brackets: at most, without it) {', '.join(found)}"
     )
 
 

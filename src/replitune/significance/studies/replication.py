@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
+from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, note_text
 from replitune.significance.studies.calibrate import Test, p_values, take
 
@@ -57,7 +58,7 @@ class ReplicationRow:
     pool_b: int
     alpha: float
     delta: float
-    """Of the two runs; mean over the small experiments."""
+    """Of the two runs, or the mean over the small experiments."""
     case: str | None = None
     """Which single runs; None for small experiments."""
     replica_a: str | None = None
@@ -168,7 +169,7 @@ def single_runs(
     cases = (
         ("A's worst, B's best", order_a[0], order_b[-1]),
         ("A's best, B's worst", order_a[-1], order_b[0]),
-        ("median, median", order_a[(a.n - 1) // 2], order_b[(b.n - 1) // 2]),
+        ("median, median", *iv.select_replicas(comparison, "median", "median")),
     )
     pairs = [_drawn(comparison, np.array([r]), np.array([s])) for _, r, s in cases]
     rows = []
@@ -241,7 +242,7 @@ def threshold(
     for _ in range(samples):
         rows = np.sort(rng.integers(0, len(p), len(p)))
         again, fit = crossing(delta[rows], p[rows], alpha)
-        if again is None:  # beyond the pairs, on the side where it does not show
+        if again is None:  # below all pairs, or above
             again = -np.inf if fit[0] <= alpha else np.inf
         drawn.append(again)
     low, high = (

@@ -47,13 +47,13 @@ class PowerSettings(Settings, frozen=True):
 
 
 class PlanningSettings(Settings, frozen=True):
-    """What the command asks beside: a margin, and prices."""
+    """What the command takes in addition: a margin, and prices."""
 
     margin: Annotated[
         Annotated[float, about(gt=0)] | None,
         about(
             "A difference that counts as the same: how probable is it that two equal systems are "
-            "shown to be?"
+            "shown to be the same within it?"
         ),
     ] = None
     cpu_per_run: Annotated[

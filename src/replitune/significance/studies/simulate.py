@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Design:
-    """Sizes, and standard deviations on the scale of a segment's score (of BLEU: of its logit)."""
+    """Sizes, and standard deviations on the scale of a segment's score (for BLEU, of its logit)."""
 
     n_a: int
     n_b: int
@@ -29,14 +29,14 @@ class Design:
     """Of a whole tuner run of A, or of each (n_a, 1); likewise B."""
     replica_b: float | NDArray[np.float64] = 0.0
     difference: float = 1.0
-    """Of B's preference over A for a segment, sqrt(2) times a system's own."""
+    """Of a segment's preference for B over A, sqrt(2) times a system's own."""
     segment: float = 1.0
-    """Of what a segment does to both systems alike."""
+    """Of the effect of a segment that both systems share."""
     noise_a: float = 1.0
     """Of one replica of A on one segment, beyond its run and the segment; likewise B."""
     noise_b: float = 1.0
     document: float = 0.0
-    """Of B's preference over A for a whole document."""
+    """Of a whole document's preference for B over A."""
     null: str = "next"
     delta: float = 0.0
     """How much better B is: 0 for a null hypothesis."""

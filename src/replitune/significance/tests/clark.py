@@ -1,20 +1,20 @@
-"""Stratified approximate randomization over replicas (Clark et al. 2011, section 4).
+"""Stratified approximate randomisation over replicas (Clark et al. 2011, section 4).
 
 Under the null hypothesis every output of a segment, of whichever system and replica, could have
 come from either system. So the n_A + n_B outputs of each segment are dealt anew, and p is the
 share of deals with abs(delta_r) >= abs(delta).
 
-What the deal must be: a *partition*. multeval indexes X with a permutation of the runs and Y with
-its inverse, so that from three runs on some outputs are used twice and others never.
+The deal must be a *partition*. multeval indexes X with a permutation of the runs and Y with its
+inverse, so that with three or more runs some outputs are used twice and others never.
 
-What a small p says: the outputs of A and of B are not alike *in every segment*. That is less than
-it seems. Dealing n outputs of A and n of B within a segment keeps only 1/(2n - 1) of what a segment
-has for one system over the other, so two systems that suit different segments and are equally good
+A small p means that the outputs of A and of B are not alike *in every segment*, which is less than
+it seems. Dealing n outputs of A and n of B within a segment keeps only 1/(2n - 1) of a segment's
+preference for one of the systems, so two systems that suit different segments but are equally good
 over all text are told apart: with no run effect at all, in .14 to .20 of comparisons at .05 with
-n = 3, and in .37 to .48 with n = 10. And when replicas of one system differ from each other as a
+n = 3, and in .37 to .48 with n = 10. And if replicas of one system differ from each other as a
 whole, as runs do, the test takes the difference between these runs for one between the systems.
-For new segments and these runs there is `crossed` with `scope: segments`; only with one output of
-each system is this test one of new segments.
+For new segments and these runs, use `crossed` with `scope: segments`; this test generalises to new
+segments only with one output of each system.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from replitune.significance.kernels.random import resample_keys
 
 PAIRED_NOTE = Note("paired", "runs paired in stored order")
 SPEAKS = "these outputs: not alike in every segment"
-NOT_PAIRED_NOTE = Note("not-paired", "not as many runs of one system as of the other: use `pairing: free`")
+NOT_PAIRED_NOTE = Note("not-paired", "the systems have different numbers of runs: use `pairing: free`")
 
 
 @iv.significance_test(cited="stratified approximate randomisation over all replicas (Clark et al., 2011)")
@@ -80,7 +80,7 @@ def clark(
     keys = resample_keys(rng, samples)
     if compat:
         return [_as_multeval(contrast, keys) for contrast in contrasts]
-    # Two outputs can be dealt in two ways only: then the pairings are the same test.
+    # Two outputs can be dealt in two ways only, so that both pairings are the same test.
     paired = pairing == "index" or a.n == b.n == 1
     in_a, in_b, how = np.arange(a.n), np.arange(b.n), None
     if paired:

@@ -3,7 +3,7 @@
 N n_A outputs are drawn with replacement from all outputs of A, N n_B from those of B,
 independently of each other; the differences are shifted to the null hypothesis as in `graham`.
 
-Drawing outputs of all segments and replicas alike takes N n outputs for independent ones. It
+Drawing outputs from all segments and replicas together treats the N n outputs as independent. It
 ignores that the systems were tested on the same segments, and that outputs of one run, or of one
 segment, are correlated.
 """

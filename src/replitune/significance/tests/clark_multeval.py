@@ -1,4 +1,4 @@
-"""multeval's randomization, to reproduce its p-values: not a permutation test.
+"""multeval's randomisation, to reproduce its p-values: not a permutation test.
 
 For each segment multeval draws a permutation pi of the runs and a coin for each run, and takes
 

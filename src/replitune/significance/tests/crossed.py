@@ -2,13 +2,13 @@
 
 H0: over new segments (or documents) and new runs the expected scores are equal. With scope
 `runs`: on this test set, over new runs. With scope `segments`: over new segments, from these
-runs; or, of replicas that are independent samples for each segment and not runs, over new
-segments and new samples. The variance of delta is that of replicas crossed with segments
-(`components`); its parts have few and unequal degrees of freedom, hence the critical value of
-`critical`. No resampling: O(n N).
+runs; or, if replicas are not runs but independent samples for each segment, over new segments
+and new samples. The variance of delta is that of replicas crossed with segments (`components`);
+its parts have few and unequal degrees of freedom, hence the critical value of `critical`. No
+resampling: O(n N).
 
-From the same components come the answers beside p: whether A and B are the same within a margin,
-how often the next run of B would beat the next run of A, and what each single run does to p.
+The same components give more than p: whether A and B are the same within a margin, how often the
+next run of B would beat the next run of A, and how each single run changes p.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def crossed(
     scope: Annotated[
         Scope,
         about(
-            "Of what a small p speaks: new segments and new runs (`both`), this test set and new "
-            "runs (`runs`), or new segments and these runs (`segments`)."
+            "What a small p generalises to: new segments and new runs (`both`), this test set and "
+            "new runs (`runs`), or new segments and these runs (`segments`)."
         ),
     ] = "both",
     unit: UnitOrAuto = "auto",
@@ -73,9 +73,9 @@ def crossed(
     noise_ratio: Annotated[
         float | None,
         about(
-            "The assumption that no system's runs vary more than so many times as much as another's "
-            "(standard deviation). It lets the variances of all systems speak of that of each: more "
-            "power with few runs. To be decided before looking.",
+            "Assume that no system's runs vary more than this many times as much as another's "
+            "(standard deviation). Each system's variance of runs is then estimated with the help of "
+            "all others: more power with few runs. Decide before looking at results.",
             ge=1,
         ),
     ] = None,
@@ -84,14 +84,14 @@ def crossed(
     margins: Mapping[str, float] | None = None,
     analyses: Analyses | None = None,
 ) -> TestResult:
-    """Test equal expected scores; on all test sets of a suite, delta is the weighted sum of theirs.
+    """Test that expected scores are equal; on a suite, delta is the weighted sum over its test sets.
 
     The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
-    makes p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
+    gives p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
 
-    design: replicas are runs, or samples that are independent for each segment, or those of each
-    group are samples of one run. margins: by metric id, what counts as the same. analyses: what is
-    shared with the tests of other pairs.
+    design: replicas are `runs`; or `samples` that are independent for each segment; or `nested`,
+    samples of one run in each group. margins: by metric id, the difference that counts as the same.
+    analyses: what is shared with the tests of other pairs.
     """
     comparisons = [comparison] if isinstance(comparison, Comparison) else comparison
     metric = comparisons[0].metric
@@ -181,7 +181,7 @@ def crossed(
 
 
 def noise_ratio_iv(sides: Sequence[Side], scope: str, design: str) -> None:
-    """A bound is on the noise of runs of two systems, all of one kind."""
+    """Refuse a bound that is not on the noise of runs of two systems, all of one kind."""
     misfit = None
     if scope == "segments":
         misfit = "a test of these runs, or of samples"
@@ -195,6 +195,6 @@ def noise_ratio_iv(sides: Sequence[Side], scope: str, design: str) -> None:
         raise ReplituneError(
             "`noise_ratio` does not fit this test",
             found=misfit,
-            expected="new runs of one kind, those of A and of B by themselves",
+            expected="a test of new runs of one kind, not paired",
             fix="leave `noise_ratio` out",
         )

@@ -1,10 +1,10 @@
-"""Approximate randomization of whole test sets (Fu et al. 2016, Table 4).
+"""Approximate randomisation of whole test sets (Fu et al. 2016, Table 4).
 
 Replica m of X and replica m of Y exchange all their outputs with probability 1/2; the statistic
 is the absolute difference of the mean replica scores. With M pairs there are 2^M arrangements,
 and they come in mirror images: no p below 2/2^M.
 
-A small p speaks of new runs translating *this* test set.
+A small p generalises to new runs translating *this* test set.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 M of X's replica scores and M of Y's are drawn with replacement, independently; the differences
 of their means are shifted to the null hypothesis as in `graham`.
 
-A bootstrap of n scores has (n - 1)/n of the variance it should have. Measured, a nominal .05 is
-about .30, .19, .12, .08 at n = 2, 3, 5, 10.
+A bootstrap of n scores has (n - 1)/n of the variance it should have. The measured level at a nominal
+.05 is about .30, .19, .12, .08 at n = 2, 3, 5, 10.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bootstrap shifted to the null hypothesis, one replica of each (Graham et al. 2014, Fig. 2).
 
-Bootstrap test sets are drawn, the same for both systems. Their differences delta_b scatter about
-the observed one, tau on average; taking tau away gives the distribution under the null
-hypothesis of no difference:
+Bootstrap test sets are drawn, the same for both systems. Their differences delta_b scatter around
+their mean tau, which is close to the observed difference; subtracting tau gives the distribution
+under the null hypothesis of no difference:
 
     two-sided   c = #{abs(delta_b - tau) >= abs(delta)}      p = (c + 1) / (R + 1)
     one-sided   c = #{delta_b - tau >= delta}

@@ -1,13 +1,13 @@
 """`human`: which of two systems do people prefer, by few judgements and the metrics of all segments?
 
-The difference of people's scores on the segments of which the outputs of both systems were judged,
-with the difference by each metric on all segments as a control variate (`controlled`). People must
-have judged segments, or whole documents, chosen at random or with known probabilities.
+The difference of people's scores on the segments for which outputs of both systems were judged, with
+the difference by each metric on all segments as a control variate (`controlled`). The judged segments,
+or whole documents, must have been chosen at random or with known probabilities.
 
-Where both systems have several runs, delta is the mean over runs as far as metrics see them: what was
-judged is corrected by how the judged runs differ from the others, and the noise of runs is that of the
-judgements where several runs were judged: then p speaks of new runs, too. Where one was, it is that
-which metrics predict, and p speaks of new segments alone.
+If both systems have several runs, delta is the mean over runs as far as metrics show it: judgements
+are corrected by how, according to the metrics, the judged runs differ from the others. If several runs
+of both were judged, their noise is estimated from the judgements, and p generalises to new runs, too.
+If one was, the noise is what metrics predict, and p generalises to new segments only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
-from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, kish, sharpen
+from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, sharpen
 from replitune.significance.counting import speaks_of
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.difference import Difference
@@ -37,18 +37,20 @@ from replitune.significance.system_parts import (
     document_sums,
     few_contributing,
     has_documents,
+    kish,
+    unit_of,
 )
 from replitune.significance.tests.crossed import UnitOrAuto
 
 FEW_JUDGED, FEWEST_JUDGED = 50.0, 10.0
-"""Fewer judged segments, or documents' worth of them, than this: a note, and no p."""
+"""If fewer segments were judged than this: a note, and no p."""
 ODD = 0.01
 """p below which raters, or judged and other segments, are said to differ."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedSide:
-    """One system: which runs were judged where, and what metrics say of all of them."""
+    """One system: which runs were judged on which segments, and the metrics of all runs."""
 
     metric: Judgements
     name: str
@@ -64,7 +66,7 @@ class JudgedSide:
 
     @property
     def any(self) -> NDArray[np.bool_]:
-        """(N,) segments of which some run was judged."""
+        """(N,) whether some run was judged on each segment."""
         return np.asarray(self.known.any(axis=0))
 
     @cached_property
@@ -80,7 +82,7 @@ class JudgedSide:
 
     @property
     def rows(self) -> NDArray[np.intp] | None:
-        """(J,) place of each judged run among all; None where that is not known."""
+        """(J,) position of each judged run among all; None if that is not known."""
         return self.metric.controls[self.name].judged
 
     @cached_property
@@ -89,7 +91,7 @@ class JudgedSide:
         return np.divide(self.sums, self.weights, out=np.zeros(self.sums.shape), where=self.known)
 
     def people(self, at: NDArray[np.intp]) -> Floats:
-        """(n,) mean judgement over the judged runs of these segments."""
+        """(n,) mean judgement on each of these segments, over the runs judged there."""
         means: Floats = self.each.take(at, axis=1).sum(axis=0) / self.known[:, at].sum(axis=0)
         return means
 
@@ -102,7 +104,7 @@ class JudgedSide:
         return means / known.sum(axis=0)[:, np.newaxis]
 
     def noise(self, sample: Sample, slope: Floats) -> tuple[float, float, float]:
-        """V_rep, its degrees of freedom, and what of it is noise on single segments."""
+        """V_rep, its degrees of freedom, and the part of it that is noise on single segments."""
         R, J = len(self.runs), len(self.known)
         centre = self.mean.mean(axis=0)
         by_run = product(self.runs.mean(axis=1) - centre, slope) / R
@@ -132,7 +134,7 @@ class HumanPair(Difference):
     word: str
     """The unit: segment, document."""
     both: bool
-    """Whether the noise of runs is counted, as far as it is seen."""
+    """Whether the noise of runs is counted, as far as it is known."""
 
     @property
     def speaks_of_runs(self) -> bool:
@@ -154,7 +156,7 @@ class HumanPair(Difference):
 
     @cached_property
     def scores(self) -> tuple[float, float]:
-        """Mean judgements of the segments of which both were judged."""
+        """Mean judgements on the segments on which both were judged."""
         a, b = (dot(self.sample.weights, side.people(self.sample.at)) for side in (self.a, self.b))
         return a, b
 
@@ -170,12 +172,12 @@ class HumanPair(Difference):
 
     @cached_property
     def contributing(self) -> tuple[float, bool]:
-        """How many units make the difference, and whether they are enough for a p."""
+        """How many units make up the difference, and whether they are enough for a p."""
         return few_contributing(self.helped.added)
 
     @property
     def enough(self) -> bool:
-        """Whether there are judgements for a p."""
+        """Whether there are enough judgements for a p."""
         fewest = SMALLEST_DOCUMENTS if self.word == "document" else FEWEST_JUDGED
         return self.helped.nu + 1 >= fewest and self.contributing[1]
 
@@ -184,7 +186,7 @@ def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> 
     metric = comparison.metric
     if not isinstance(metric, Judgements):
         raise ReplituneError(
-            f"test human is of people's judgements, and {metric.id} is a metric",
+            f"test human needs people's judgements, but {metric.id} is a metric",
             fix="give the judgements by `--human FILE --with METRIC ...`, or under `tests: human:`, and "
             "name a test of metrics, too",
         )
@@ -223,8 +225,8 @@ def human(
     scope: Annotated[
         Literal["both", "segments"],
         about(
-            "Of what a small p speaks: new segments and new runs (`both`), where people judged several "
-            "of both systems, or new segments and these runs (`segments`)."
+            "What a small p generalises to: new segments and new runs (`both`), where people judged "
+            "several of both systems, or new segments and these runs (`segments`)."
         ),
     ] = "both",
     unit: UnitOrAuto = "auto",
@@ -271,9 +273,9 @@ def human(
 
 
 def _by_document(comparison: Comparison, at: NDArray[np.intp], weights: Floats, unit: str) -> bool:
-    """Documents are the unit where enough of them were judged, or where whole ones were chosen."""
+    """Whether documents are the unit: if enough of them were judged, or if whole ones were chosen."""
     if unit != "auto" or not has_documents(comparison.documents):
-        return unit == "document"
+        return unit_of(comparison, unit, "both") == "document"
     if kish(comparison.documents[at], weights) >= FEW_DOCUMENTS:
         return True
     touched = np.unique(comparison.documents[at])
@@ -281,7 +283,7 @@ def _by_document(comparison: Comparison, at: NDArray[np.intp], weights: Floats, 
 
 
 def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
-    """What a reader must know of the metrics, the judged segments, the runs and the raters."""
+    """What a reader must know about the metrics, the judged segments, the runs and the raters."""
     metric, sample, word = pair.a.metric, pair.sample, pair.word
     n, N, size = len(sample.at), len(sample.x), pair.helped.nu + 1
     slopes = ", ".join(f"{name} {s:+.3g}" for name, s in zip(metric.names, pair.helped.slope, strict=True))
@@ -307,7 +309,7 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     for side in (pair.a, pair.b):
         if len(side.runs) > 1 and (side.rows is None or len(side.rows) == 1):
             what = "unknown which run was judged" if side.rows is None else "one run was judged"
-            text = f"{side.name}: {what}; what metrics do not see of other runs is not in the interval"
+            text = f"{side.name}: {what}; how other runs differ beyond the metrics is not in the interval"
             notes.append(Note("one-judged-run", text, side.name))
     if not pair.speaks_of_runs:
         notes.append(Note("one-replica", "says nothing about other runs"))
@@ -315,8 +317,8 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
 
 
 def _differs(sample: Sample) -> float | None:
-    """p of the largest difference by a metric between the judged and the others, times the number
-    of metrics, where it is small."""
+    """p of the largest difference by a metric between judged and other segments, times the number of
+    metrics; None unless it is small."""
     from scipy.special import ndtr
 
     rest = np.ones(len(sample.x), bool)
@@ -330,7 +332,7 @@ def _differs(sample: Sample) -> float | None:
 
 
 def _rater_notes(metric: Judgements, a: str, b: str) -> list[Note]:
-    """Raters who see another difference, and segments on which A and B had other raters."""
+    """Notes on raters who disagree about the difference, and on systems with different raters."""
     from scipy.special import fdtrc
 
     first, second = metric.raters.get(a, {}), metric.raters.get(b, {})
@@ -352,6 +354,6 @@ def _rater_notes(metric: Judgements, a: str, b: str) -> list[Note]:
         within = sum(float(((d - d.mean()) ** 2).sum()) for d in each) / (paired - len(each))
         p = float(fdtrc(len(each) - 1, paired - len(each), between / within)) if within > 0 else 1.0
         if p < ODD:
-            text = f"raters disagree about {b} and {a} (F test p = {max(p, 1e-4):.2g}): so may another team"
+            text = f"raters disagree about {b} and {a} (F test p = {max(p, 1e-4):.2g}): others may, too"
             notes.append(Note("rater-effects", text))
     return notes

@@ -1,7 +1,7 @@
 """Paired bootstrap resampling, one replica of each system (Koehn 2004; Neubig, Algorithm 5).
 
-Bootstrap test sets are drawn, the same for both systems, and the systems are compared on each:
-the fraction of test sets that B wins says how sure one may be that B is better.
+Bootstrap test sets are drawn, the same for both systems, and the systems are compared on each.
+The fraction of test sets that B wins shows how sure it is that B is better.
 
     p_B = (#{delta_b <= 0} + 1) / (R + 1)      p_A = (#{delta_b >= 0} + 1) / (R + 1)
 
@@ -63,8 +63,8 @@ def koehn(
 
 
 def _percentiles(deltas: NDArray[np.float64], alpha: float, alternative: str) -> dict[str, Any]:
-    """The percentile interval, of the drawn values that p counts: it leaves 0 out exactly when p
-    is at most alpha (with ties aside)."""
+    """The percentile interval of the drawn values that p counts: it excludes 0 exactly when p is at
+    most alpha (ties aside)."""
     tail = alpha / 2 if alternative == "two-sided" else alpha
     k = int(tail * (len(deltas) + 1) * (1 + 1e-12))
     if k < 1:

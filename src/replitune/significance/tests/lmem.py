@@ -3,24 +3,24 @@
     score ~ system + (1 | segment) + (1 | system:run)        `runs: true`
     score ~ system + (1 | segment)                           `runs: false`, as published
 
-Segments have a normal effect that all systems share, runs one of their own within their system,
-and the rest is independent noise with one variance for all systems. Every run translates every
-segment, and so the restricted likelihood is one of three mean squares, with a closed form (Searle,
+Segments have a normal effect that all systems share, runs have one within their system, and the
+rest is independent noise with one variance for all systems. Every run translates every segment, so
+the restricted likelihood depends on three mean squares only, and the fit has a closed form (Searle,
 Casella and McCulloch 1992, ch. 4): no search, and no matrix.
 
 p and interval are those of the contrast B - A: Student's t with
 
-- M - S degrees of freedom (M runs of S = 2 systems) with run effects: containment, and while the
-  estimate of the run variance is not 0, Satterthwaite's number too. Where it is 0, Satterthwaite's
-  would be thousands, for a variance that happened to be estimated low; containment keeps the level.
+- M - S degrees of freedom (M runs of S = 2 systems) with run effects, by containment. Satterthwaite's
+  method gives the same number unless the run variance is estimated as 0. Then it gives thousands, for
+  a variance that happened to be estimated low, while containment keeps the level.
 - the residual ones without run effects, where t is exact. The published likelihood-ratio test (chi2
   on 1 df, by maximum likelihood) is in `details`: it has no direction, and with few segments it is
   liberal; with hundreds its p is that of t.
 
 The model assumes that a difference between systems is the same on all segments: it has no term for
-system by segment. Then a difference on these segments is one on new segments. Where that is not
-true, a note says so, and `crossed` is the test. Without run effects all outputs of a run also count
-as independent, which is `clark`'s null hypothesis.
+system by segment. A difference on these segments then holds for new segments, too. If the assumption
+fails, a note says so, and `crossed` is the right test. Without run effects, all outputs of a run
+also count as independent, which is `clark`'s null hypothesis.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def lmem(
 ) -> TestResult:
     """Test equal expected scores under the model.
 
-    A corpus metric is linearised (`system_parts.linearise`); of a mean, the values are the segment
+    A corpus metric is linearised (`system_parts.linearise`); for a mean, the values are the segment
     scores. `details` are standard deviations of the model in metric points.
 
     design: replicas are runs, or samples that are independent for each segment and so have no
@@ -72,7 +72,7 @@ def lmem(
     from scipy.special import stdtrit
 
     if design == "nested":
-        raise ReplituneError("`lmem` has no samples within runs", fix="leave it out, or take `crossed`")
+        raise ReplituneError("`lmem` does not support `design: nested`", fix="use `crossed` instead")
     runs = runs and design == "runs"
     unit = "replica+segment" if runs else "segment"
     replicas = (*comparison.a.replicas, *comparison.b.replicas)
@@ -132,7 +132,7 @@ class SumsOfSquares:
     between_systems: float
     """On S - 1."""
     between_runs: float
-    """Of one system, on M - S."""
+    """Of runs within systems, on M - S."""
     interaction: float
     """System by segment, on (S - 1) (N - 1)."""
     rest: float
@@ -152,8 +152,8 @@ class SumsOfSquares:
 def sums_of_squares(
     scores: Sequence[NDArray[np.float64]], deviations: Sequence[NDArray[np.float64]]
 ) -> SumsOfSquares:
-    """Of each system the score (n,) of each run, and what each segment is above it (n, N): rows
-    that sum to 0."""
+    """From the scores (n,) of the runs of each system, and the deviations (n, N) of the segments from
+    these scores, whose rows sum to 0."""
     n = [len(x) for x in scores]
     M, N = sum(n), deviations[0].shape[1]
     means = [float(x.mean()) for x in scores]
@@ -183,14 +183,14 @@ class Fit:
     table: SumsOfSquares
     noise: float
     segments: float
-    """Of the effects of segments."""
+    """Variance of the effects of segments."""
     runs: float
-    """Of the effects of runs; 0 in the model without."""
+    """Variance of the effects of runs; 0 in the model without."""
     df: float
-    """Of a difference between systems."""
+    """Degrees of freedom of a difference between systems."""
 
     def se(self, s: int, t: int) -> float:
-        """Standard error of mean t less mean s; the effects of segments cancel."""
+        """Standard error of mean t minus mean s; the effects of segments cancel."""
         n = self.table.n
         of_a_run = self.noise / self.table.segments + self.runs
         return float(np.sqrt(of_a_run * (1 / n[s] + 1 / n[t])))
@@ -225,7 +225,7 @@ def reml(table: SumsOfSquares, runs: bool) -> Fit:
 
 
 def likelihood_ratio(table: SumsOfSquares) -> tuple[float, float]:
-    """chi2 and its p: that all systems are equal, in the model without effects of runs.
+    """chi2 and p of the hypothesis that all systems are equal, in the model without effects of runs.
 
     S - 1 degrees of freedom; both models by maximum likelihood, as they differ in fixed effects.
     """
@@ -237,7 +237,7 @@ def likelihood_ratio(table: SumsOfSquares) -> tuple[float, float]:
 
 
 def _deviance(table: SumsOfSquares, within: float) -> float:
-    """-2 log likelihood at its largest, but for a constant; `within`: squares within segments."""
+    """-2 log of the largest likelihood, up to a constant; `within`: sum of squares within segments."""
     M, N = table.runs, table.segments
     between = table.between_segments / N
     noise = within / (N * (M - 1))
@@ -264,7 +264,7 @@ def _p(contrast: Contrast, se: float, df: float) -> float:
 def _notes(
     a: SystemParts, b: SystemParts, table: SumsOfSquares, runs: bool, design: str, slack: float
 ) -> list[Note | None]:
-    """Where the data are not what the model takes them for."""
+    """Notes on where the data do not fit the model."""
     from scipy.special import fdtrc
 
     notes: list[Note | None] = []

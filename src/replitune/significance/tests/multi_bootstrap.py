@@ -6,8 +6,8 @@ scored on the drawn segments:
 
     c = #{abs(delta_b - delta) >= abs(delta)}      p = (c + 1) / (R + 1)
 
-A small p speaks of new segments and new runs at once. It is conservative where segments
-and replicas interact (their variance is counted up to three times), and liberal for few replicas.
+A small p generalises to new segments and new runs at once. The test is conservative where segments and
+replicas interact (the interaction is counted up to three times), and liberal for few replicas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
 
 
-@iv.significance_test(cited="the multi-bootstrap over segments and replicas (Sellam et al., 2021)")
+@iv.significance_test(cited="the multi-bootstrap over segments and replicas (Sellam et al., 2022)")
 def multi_bootstrap(
     comparison: Comparison,
     *,
@@ -37,8 +37,7 @@ def multi_bootstrap(
     strata: iv.Strata = "groups",
     paired: iv.Paired = False,
 ) -> TestResult:
-    """All replicas of A against all of B; replicas with the same id are drawn jointly where they
-    are `paired`."""
+    """All replicas of A against all of B; if `paired`, replicas with the same id are drawn jointly."""
     a, b = comparison.a, comparison.b
     iv.strata_of(a, b, strata)
     segments = draws_of(rng, draws).segments

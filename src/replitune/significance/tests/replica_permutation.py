@@ -1,13 +1,13 @@
 """Permutation test of replica scores: `fu-ar` without its arbitrary pairing.
 
 All C(n_A + n_B, n_A) splits of the replicas into X and Y are equally likely under the null
-hypothesis, since replicas of one system have no partner in the other. Enumerated when there are
-no more than samples asked for. Five replicas each have 252 splits, where pairs have 32
-arrangements: p can go down to 2/252 and not just 2/32.
+hypothesis, since replicas of one system have no partner in the other. They are enumerated if there
+are no more than samples asked for. Five replicas each have 252 splits, while pairs have 32
+arrangements: p can go down to 2/252, not just 2/32.
 
 For n_A = n_B the statistic is the difference of means. Otherwise it is Welch's t: with unequal n
-and unequal variances the difference of means does not keep its level, t does for large n (Janssen
-1997); and then no split is another's mirror image, so that p can go down to 1/C.
+and unequal variances the difference of means does not keep its level, but t does for large n
+(Janssen 1997). Then no split is another's mirror image, and p can go down to 1/C.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _differences(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArra
 
 def _welch(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(C,) difference of means over sqrt(s_X^2 / n_X + s_Y^2 / n_Y); infinite when that is 0."""
-    # Rounding must not tell one zero from another: variances are of well-scaled deviations.
+    # Deviations are scaled, so that variances that are 0 up to rounding are recognised.
     centre = scores - scores.mean()
     scale = np.abs(centre).max(initial=0)
     if scale <= 1e-10 * np.abs(scores).max(initial=0):
@@ -92,7 +92,7 @@ def _welch(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.f
 
 
 def enumerate_splits(strata: Groups, n_a: int) -> NDArray[np.bool_]:
-    """(C, n_A + n_B) who is in X, for every split; the observed one first."""
+    """(C, n_A + n_B) which replicas are in X, for every split; the observed one first."""
     size = sum(len(x) + len(y) for x, y in strata)
     choices = []
     for x, y in strata:
@@ -106,7 +106,7 @@ def enumerate_splits(strata: Groups, n_a: int) -> NDArray[np.bool_]:
 
 
 def draw_splits(strata: Groups, n_a: int, samples: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(samples, n_A + n_B) who is in X, for random splits."""
+    """(samples, n_A + n_B) which replicas are in X, for random splits."""
     size = sum(len(x) + len(y) for x, y in strata)
     in_x = np.zeros((samples, size), dtype=bool)
     for x, y in strata:

@@ -1,18 +1,17 @@
-"""Approximate randomization, one replica of each system (Riezler and Maxwell 2005, Fig. 1).
+"""Approximate randomisation, one replica of each system (Riezler and Maxwell 2005, Fig. 1).
 
 For each resample, the outputs of A and B for each segment change places with probability 1/2;
 p is the share of resamples with abs(delta_r) >= abs(delta). With `exact`, p is over all exchanges,
 for metrics that count something (Zmigrod, Vieira and Cotterell 2022).
 
-A small p speaks of new segments translated by these two runs. Another pair of replicas can
-say the opposite: `replica="every"` shows how much.
+A small p generalises to new segments translated by these two runs. Another pair of replicas can
+give the opposite result: `replica="every"` shows how much pairs differ.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -39,7 +38,7 @@ def riezler(
     replica: Annotated[
         str,
         about(
-            "The run with the median score (`median`), of that id, or each pair of runs in "
+            "The run with the median score (`median`), with this id, or each pair of runs in "
             "turn (`every`): then p is min(1, 2 median p), valid however the pairs depend on each "
             "other (Rueger 1978)."
         ),
@@ -58,8 +57,8 @@ def riezler(
 ) -> list[TestResult]:
     """One replica of A against one of B, with the same exchanges under all metrics.
 
-    `details` of "every" has the distribution of p. With `unit` document, documents change places
-    as a whole.
+    With `replica` "every", `details` has the distribution of p. With `unit` document, documents
+    change places as a whole.
     """
     from replitune.significance.exchange import Sides
 
@@ -79,7 +78,7 @@ def riezler(
 def _rows(
     contrasts: Sequence[Contrast], sides: Sequence[Sides], keys: NDArray[np.uint64] | None
 ) -> list[TestResult]:
-    """With the same exchanges for all; without keys, all exchanges of each."""
+    """The rows, with the same exchanges for all; without keys, over all exchanges of each."""
     from replitune.significance.exchange import paired_exchange
 
     if keys is None:
@@ -113,7 +112,7 @@ def _exact(contrast: Contrast, side: Sides) -> TestResult:
 def _every_pair(
     comparison: Comparison, keys: NDArray[np.uint64] | None, alternative: str, unit: str
 ) -> TestResult:
-    """All n_A n_B pairs of replicas, with the same exchanges."""
+    """All n_A n_B pairs of replicas, with the same exchanges; there is no one null distribution."""
     from replitune.significance.exchange import Sides
 
     metric, a, b = comparison.metric, comparison.a, comparison.b
@@ -133,21 +132,17 @@ def _every_pair(
                     middle = one
     assert middle is not None
     low, median, high = np.percentile(p, [2.5, 50, 97.5])
-    score_a, score_b = iv.aggregate_scores(comparison, "mean")
     text = (
         f"p of {p.size} pairs of runs: median {median:.4f}, "
         f"2.5% {low:.4f}, 97.5% {high:.4f}; p is twice the median"
     )
-    return replace(
-        middle,
-        p=min(1.0, 2 * float(median)),
-        replica_a=None,
-        replica_b=None,
-        score_a=score_a,
-        score_b=score_b,
-        delta=score_b - score_a,
+    return Contrast("riezler", comparison, alternative, unit).row(
+        min(1.0, 2 * float(median)),
+        Note("every-pair", text),
         p_min=None if middle.p_min is None else min(1.0, 2 * middle.p_min),
-        notes=(Note("every-pair", text),),
+        exact=middle.exact,
+        samples=middle.samples,
+        pairing="index",
         details={"p_median": float(median), "p_low": float(low), "p_high": float(high)},
         p_values=p,
     )

@@ -74,15 +74,6 @@ def test_single_runs_are_the_extremes(higher):
     )
 
 
-@pytest.mark.parametrize("higher", [True, False])
-def test_the_median_of_an_even_number_of_runs_is_the_lower_score(higher):
-    rng = np.random.default_rng(8)
-    given = comparison(two_way(rng, 4, 20), two_way(rng, 6, 20), MeanMetric(higher_is_better=higher))
-    *_, median = single_runs(given, {"t": t_test}, rng=rng)
-    assert median.score_a == np.sort(given.scores_a)[1]
-    assert median.score_b == np.sort(given.scores_b)[2]
-
-
 def test_crossing_of_a_decreasing_line():
     delta = np.linspace(0, 1, 11)
     at, fitted = crossing(delta, 0.5 * (1 - delta), 0.05)

@@ -124,7 +124,7 @@ class Replication(Study):
     """What fewer replicas could have shown."""
 
     NAME = "replication"
-    VERSION = 4
+    VERSION = 3
     LOG = "replication/{testset}/{metric}"
     TESTS = ("pairs", "alpha")
 

@@ -1,4 +1,4 @@
-"""`backend: scores`: systems with scores and without texts. The files are those of
+"""`backend: scores`: systems that have scores but no texts. The files are as in
 `replitune compare --scores`; the test set is `format: scores`, the metrics are `given`."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from replitune.tuners import TUNERS
 
 
 class ScoreSettings(SystemSettings):
-    """Scores that are on disk: tables, or what programs write (docs/compare.md)."""
+    """Scores on disk: tables, or files that programs write (docs/compare.md)."""
 
     files: Annotated[
         dict[Name, Files],

@@ -1,4 +1,4 @@
-"""The settings that every system has. Light: the Snakefile imports them."""
+"""The settings that every system has. Imports little, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SAID = {
 
 
 class Counts(Kind):
-    """Numbers of replicas by what they come from, in the order in which they are given; perhaps
-    with some settings beside them."""
+    """Numbers of replicas by what they come from, in the given order; perhaps with other settings
+    beside them."""
 
     def __init__(self, *beside: type[Settings]) -> None:
         self.beside = {name: one for given in beside for name, one in settings_of(given).items()}
@@ -81,12 +81,12 @@ class Counts(Kind):
 
 
 ReplicaCounts = Annotated[dict[str, int], Counts()]
-"""How many times a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
+"""How often a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
 
 
 class SystemSettings(Settings):
-    """One system; a backend adds its own settings. A stage is given a part of them, so none of
-    them is required: what must be there is asked for by the backend's `check`."""
+    """One system; a backend adds its own settings. A stage gets only some of them, so none is
+    required here: the backend's `check` complains about those that are missing."""
 
     backend: Annotated[
         str,
@@ -106,4 +106,4 @@ class SystemSettings(Settings):
 
 
 GENERAL = tuple(SystemSettings.__struct_fields__)
-"""Settings that no stage is given."""
+"""Settings that are not passed to any stage."""

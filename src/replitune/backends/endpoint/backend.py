@@ -1,6 +1,6 @@
 """`backend: endpoint`: translations by a language model behind an OpenAI-compatible server.
 
-The stage `ask` keeps what the server said, the stage `decode` makes lines of it.
+The stage `ask` keeps the server's answers; the stage `decode` makes lines of text from them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from replitune.replicas import Replica
 PLACE = re.compile(r"\{\{|\}\}|\{(\w*)\}")
 PLACES = ("source", "source_language", "target_language", "examples")
 OURS = ("model", "messages", "n", "stream")
-"""Of a request, what settings of `sampling` may not be."""
+"""Fields of a request that `sampling` may not set."""
 LENGTHS = ("max_tokens", "max_completion_tokens")
 OVERHEAD = 256
-"""Tokens that a server may put around a prompt; each of its bytes is one at most."""
+"""Tokens that a server may add around a prompt. Each byte of the prompt counts as one token at most."""
 SHORTEST_KEY = 8
-"""Characters. What looks like the key is taken out of answers, and a word must not."""
+"""In characters. The key is removed from answers wherever it occurs, so it must not be a common word."""
 LINES = ("match", "first_line", "quotes")
 QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」")
 
@@ -47,7 +47,7 @@ class Endpoint(Backend):
         return ("sample", "prompt")
 
     def kinds(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Samples of several prompts are a kind of replica for each prompt."""
+        """With several samples of several prompts, each prompt makes a kind of replica."""
         if {*counts} != {"sample", "prompt"}:
             return dict(counts)
         return {f"prompt{k:03d}": counts["sample"] for k in range(1, counts["prompt"] + 1)}
@@ -72,7 +72,7 @@ class Endpoint(Backend):
             )
             complain((*here, "url"), "is no address of a server", expected=expected)
         if given.key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", given.key):
-            # what was found may be a key, so it is not shown
+            # the value may be a key, so it is not shown
             complain(
                 (*here, "key"), "is no name of an environment variable", expected="such as OPENAI_API_KEY"
             )
@@ -116,7 +116,7 @@ class Endpoint(Backend):
 
     @property
     def longest(self) -> int:
-        """Most tokens of an answer; 0: not known."""
+        """The most tokens that an answer may have; 0 if that is not known."""
         given = (self.settings.sampling.get(name) for name in LENGTHS)
         return max((n for n in given if isinstance(n, int)), default=0)
 
@@ -154,7 +154,7 @@ class Endpoint(Backend):
                 handle.write(msgspec.json.encode(journal.answers[one.key]) + b"\n")
 
     def _requests(self, job: ReplicaJob, testset: str, source: Sequence[str]) -> Iterator[Any]:
-        """One for each segment, with a seed of its own."""
+        """One request for each segment, each with its own seed."""
         from replitune.backends.endpoint.client import Request
         from replitune.streams import stream
 
@@ -207,7 +207,7 @@ class Endpoint(Backend):
         return text
 
     def remarks(self, answers: Mapping[str, Path]) -> list[str]:
-        """What a reader must know of the answers, by what they are of."""
+        """What a reader must know about files of answers, which are given by name."""
         remarks, models = [], Counter[str]()
         for name, path in answers.items():
             kinds = Counter[str]()
@@ -229,7 +229,7 @@ class Endpoint(Backend):
 
 
 def prompt_of(replica: Replica) -> int:
-    """Which prompt a replica uses: ``prompt-002`` and ``prompt002-001`` the second one."""
+    """The number of the prompt that a replica uses: 2 for ``prompt-002`` and ``prompt002-001``."""
     if replica.prefix == "prompt":
         return replica.index
     return int(replica.prefix.removeprefix("prompt")) if replica.prefix != "sample" else 1
@@ -250,5 +250,5 @@ def places_in(text: str) -> set[str]:
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """A template with its places filled in; what fills them is not searched for places."""
+    """A template with its places filled in; the values themselves are not searched for places."""
     return PLACE.sub(lambda m: m[0][0] if m[1] is None else places[m[1]], text)

@@ -1,4 +1,4 @@
-"""The settings of `backend: endpoint`. Light."""
+"""The settings of `backend: endpoint`. Imports little."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from replitune.settings import Settings, about
 
 
 class BudgetSettings(Settings):
-    """The most that a system may ask for in this experiment; each request counts for the most that
-    it can cost until it has been answered. Nothing is sent that could exceed it."""
+    """The most that a system may spend in this experiment. Until a request is answered, it counts for
+    the most that it can cost. No request is sent that could exceed the budget."""
 
     requests: Annotated[int | None, about("Requests, those that failed among them.", ge=1)] = None
     tokens: Annotated[int | None, about("Tokens of prompts and answers.", ge=1)] = None
@@ -26,7 +26,7 @@ class BudgetSettings(Settings):
         return sum(n * price for n, price in zip(tokens, self.prices, strict=True)) / 1e6
 
     def exceeded(self, requests: int, tokens: Sequence[int]) -> str | None:
-        """What would be beyond it."""
+        """The limit that these numbers exceed, if any, in words."""
         for what, spent, most in (
             ("requests", requests, self.requests),
             ("tokens", sum(tokens), self.tokens),
@@ -39,7 +39,7 @@ class BudgetSettings(Settings):
 
 class EndpointSettings(SystemSettings):
     """A language model behind a server with OpenAI's chat protocol (vLLM, llama.cpp, Ollama, hosted
-    ones). docs/backends.md has examples."""
+    services). docs/backends.md has examples."""
 
     url: Annotated[str, about("Required. Where `/chat/completions` is: `http://localhost:8000/v1`.")] = ""
     model: Annotated[str, about("Required. The server's name of the model.")] = ""

@@ -1,4 +1,4 @@
-"""The settings of neural systems. Light: the Snakefile imports them."""
+"""The settings of neural systems. Imports little, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class VocabularySettings(Settings):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """(source, target)"""
+        """The sizes (source, target)."""
         return self.size if isinstance(self.size, tuple) else (self.size, self.size)
 
 
@@ -65,7 +65,7 @@ class TrainingSettings(Settings):
             )
 
     def end_of(self, number: int) -> str | None:
-        """Where round `number`, from 1, ends; None when the one before it was the last."""
+        """Where round `number`, counted from 1, ends; None if the round before it was the last."""
         step, last = int(self.every[:-1]), int(self.length[:-1])
         if (number - 1) * step >= last:
             return None
@@ -73,8 +73,8 @@ class TrainingSettings(Settings):
 
 
 class DecodingSettings(Settings):
-    """Beam search. Sentences of similar length go through the network together; which ones do is
-    decided by the text alone, so that the same text gives the same bytes."""
+    """Beam search. Sentences of similar length go through the network together. Which ones these are
+    depends only on the text, so that the same text gives the same bytes."""
 
     beam: Annotated[int, about("Width of the beam.", ge=1)] = 5
     normalize: Annotated[float, about("Power of the length by which scores are divided.", ge=0)] = 0.6
@@ -87,7 +87,7 @@ class DecodingSettings(Settings):
 
 
 class MarianSettings(SystemSettings):
-    """A neural system, trained by Marian (extra `nmt`) once per run, each time with another
+    """A neural system, trained by Marian (extra `nmt`) once per run, each time with a different
     seed. See docs/backends.md."""
 
     architecture: Annotated[

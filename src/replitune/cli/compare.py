@@ -3,13 +3,13 @@
   replitune compare --refs ref.txt --baseline base.*.txt --system new=new.*.txt --metrics bleu ter
 
 This prints for each metric the mean score, the spread over test sets (s_sel) and over runs
-(s_test), the difference from the baseline, and p. With one run of a system nothing can be said
-about other runs, and the answer says so. Without texts, from numbers that something else computed:
+(s_test), the difference from the baseline, and p. With only one run of a system, nothing can be said
+about other runs, and the answer says so. To compare scores computed elsewhere, without texts:
 
   replitune compare --scores scores.csv --baseline base
 
 A table has a row for each (system, run, segment) and a column with the score. Other columns may
-have the metric, the document or the test set (docs/compare.md).
+name the metric, the document or the test set (docs/compare.md).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from replitune.significance.looks.record import Record
 
 NOT_SO = 3
-"""The exit code where `--fail-unless` is not met; a mistake is 2."""
+"""The exit code if `--fail-unless` is not met; for a mistake it is 2."""
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
@@ -310,7 +310,7 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
 
 
 def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
-    """Compare by references and outputs."""
+    """Compare outputs with references."""
     for option, given in (
         ("--columns", options.columns),
         ("--lower-is-better", options.lower_is_better is not None),
@@ -390,7 +390,7 @@ def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
 
 
 def _shared(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments that texts and numbers share."""
+    """Arguments for comparing both texts and scores."""
     pairs = {} if options.pairs is None else {"pairs": pairs_of(options.pairs)}
     return {
         "seed": options.seed,

@@ -3,7 +3,7 @@
   replitune job STAGE --settings JSON
 
 The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of the files that it
-reads and writes. The other commands, which call the same functions, are for people.
+reads and writes. The other commands, which call the same functions, are meant for people.
 """
 
 from __future__ import annotations

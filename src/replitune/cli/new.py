@@ -96,7 +96,7 @@ def _asked_template() -> str:
 
 
 def _outputs(folder: Path, references: list[str] | None, systems: list[tuple[str, list[str]]]) -> Given:
-    """What was given, asked, or made up."""
+    """References and outputs: given as options, typed on the terminal, or made up."""
     if not references and not systems and _can_ask():
         references = input("References, one segment a line [made-up example]: ").split()
         while references:

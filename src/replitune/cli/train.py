@@ -2,8 +2,8 @@
 
   replitune train --source train.de --target train.en --out model --set lm_order=5
 
-This trains a phrase-based system; `replitune train --settings-help` lists its settings. For another
-one: --backend NAME --settings JSON.
+This trains a phrase-based system; `replitune train --settings-help` lists its settings. For other
+systems: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.phrase.settings import PhraseSettings
 
     training = assignments(options.set, PhraseSettings, "--set")
-    # no text is known yet that the model is to translate
+    # the texts that the model is to translate are not known yet
     tables = "full" if "tables" in BACKENDS[options.backend].Settings.__struct_fields__ else None
     backend = chosen_system(options, {"subset": options.subset, "tables": tables, "training": training})
     backend.train(

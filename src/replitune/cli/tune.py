@@ -5,8 +5,8 @@ n-best lists of any decoder.
   replitune tune --nbest run1.gz run2.gz --refs dev.en --algorithm pro --out weights.ini
 
 --nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one pool.
-For another system than the phrase-based one: --backend NAME --settings JSON. One that is trained
-once per run takes --source-text and --target-text, and --out is a folder.
+For systems that are not phrase-based: --backend NAME --settings JSON. A system that is trained once
+per run takes --source-text and --target-text, and --out is then a folder.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _tune_system(options: argparse.Namespace) -> None:
 
 
 def _dev_set(options: argparse.Namespace) -> Any:
-    """The dev set with its source: prepared, or from its two sides; None when none is given."""
+    """The dev set with its source, prepared or from two files; None if none is given."""
     from dataclasses import replace
 
     from replitune.corpus.reader import read_testset

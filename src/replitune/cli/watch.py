@@ -20,7 +20,7 @@ from replitune.errors import ReplituneError
 
 THREADS = None
 WIDTH = 100
-"""Columns where there is no terminal."""
+"""Number of columns if the output is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.every <= 0:
         raise ReplituneError("--every is a time", found=str(options.every), expected="seconds")
-    with contextlib.suppress(KeyboardInterrupt):  # as one ends it
+    with contextlib.suppress(KeyboardInterrupt):  # the usual way to end it
         _watch(options)
 
 

@@ -1,4 +1,4 @@
-"""Resources of jobs. Kept light, because the Snakefile imports it."""
+"""Resources of jobs. Imports little, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from replitune.settings import Settings, about
 
 
 class Resources(Settings):
-    """What the jobs of a system or of a metric ask for. Changes no result."""
+    """What the jobs of a system or of a metric ask for. It changes no result."""
 
     threads: Annotated[
         int | None, about("Threads of each job, passed on to its programs and libraries. Default 1.", ge=1)

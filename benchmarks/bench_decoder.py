@@ -1,10 +1,10 @@
-"""Speed and quality of the phrase decoder, as Markdown.
+"""Measure speed and quality of the phrase decoder; prints Markdown.
 
     python benchmarks/bench_decoder.py MODEL SOURCE REFERENCE [--weights weights.json] [--lines N]
 
-Times are CPU milliseconds per sentence of one thread, kernels compiled, text in and text out.
-The model score is what the search maximises; the higher, the fewer search errors. BLEU is
-sacrebleu's with `tokenize=none`.
+Times are CPU milliseconds per sentence with one thread, with compiled kernels, from text to text. The
+model score is what the search maximises: the higher it is, the fewer search errors. BLEU is sacrebleu's
+with `tokenize=none`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ POP_LIMITS = (100, 200, 320, 400, 600, 800)
 
 
 def cpu_seconds(work: Callable[[], object], repeat: int) -> float:
-    """The least CPU time of `repeat` runs: the others were disturbed."""
+    """The least CPU time of `repeat` runs, since the others were disturbed more."""
     best = float("inf")
     for _ in range(repeat):
         start = time.process_time()

@@ -1,12 +1,11 @@
-"""The hierarchical system beside the phrase-based one: training, decoding, tuning, as Markdown.
+"""Compare training, decoding and tuning of the hierarchical and the phrase-based system; prints Markdown.
 
    python benchmarks/bench_hiero.py MULTI30K [--seeds 5] [--lines N]
 
-German to English, one 5-gram language model. Times are CPU seconds or milliseconds per sentence of
-one thread, kernels compiled, text in and text out; the phrase-based system, in the same run, says
-how fast the machine is. Decoding is of test_2016_flickr with the weights lm .3, tm 4 x .2, glue .5,
-word penalty -.3; tuning is on val with settings at their defaults. BLEU is sacrebleu's with
-`tokenize=none`.
+German to English, with one 5-gram language model. Times are CPU seconds, or milliseconds per sentence,
+with one thread and compiled kernels, from text to text; the phrase-based system in the same run shows
+how fast the machine is. test_2016_flickr is decoded with the weights lm .3, tm 4 x .2, glue .5, word
+penalty -.3; tuning is on val with default settings. BLEU is sacrebleu's with `tokenize=none`.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def bleu(texts: Text, reference: Text) -> float:
 
 
 def train(folder: Path, multi30k: Path) -> None:
-    """Train both, from the text to the model."""
+    """Train both systems, from text to model."""
     print("| training, from text to model | CPU s | peak MB | rules or options |")
     print("| --- | --- | --- | --- |")
     sides = [str(multi30k / f"train.lc.norm.tok.{side}.gz") for side in ("de", "en")]
@@ -82,7 +81,7 @@ def train(folder: Path, multi30k: Path) -> None:
 
 
 def decode(folder: Path, source: Text, reference: Text) -> None:
-    """Speed and scores by the number of pops."""
+    """Print speed and scores by the number of pops."""
     per = 1000 / len(source)
     start = time.perf_counter()
     model = HieroModel.load(folder / "hiero")
@@ -115,7 +114,7 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
 
 
 def tune(folder: Path, texts: dict[str, tuple[Text, Text]], seeds: int) -> None:
-    """Runs by each tuner, decoded."""
+    """Tune by each tuner, decode, and print times and scores."""
     print("| system | tuner | CPU s | val, median (min, max; sd) | test, median (min, max; sd) |")
     print("| --- | --- | --- | --- | --- |")
     objective = Objective(get_objective("bleu:tokenize=none"))

@@ -47,7 +47,7 @@ WORK: dict[str, tuple[Tuner, str]] = {
     "PRO, 5,000 samples, 50 kept (default)": (Pro(), "0.95 s, 26.23"),
     "PRO, the paper's, new weights alone": (Pro(interpolation=1.0, smooth_brevity=0.0), "0.95 s, 26.23"),
 }
-"""Name, tuner, and the time and BLEU of Moses' tools on the file of make_nbest.py (1,000 x 200)."""
+"""Name, tuner, and the time and BLEU of Moses' tools on an n-best file of 1,000 x 200."""
 
 
 GROW = """

@@ -66,7 +66,7 @@ def _along(z, gradient, out):  # type: ignore[no-untyped-def]
 
 
 def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
-    """Linearised scores L (T, n, U), summed over the segments of each unit."""
+    """Linearised scores L (T, n, U): sums over each unit's segments, minus the unit's share of the mean."""
     gradient = metric.gradient(sums)
     assert gradient is not None
     T, n, U, K = z.shape

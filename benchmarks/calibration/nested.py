@@ -4,9 +4,9 @@
 
 Written down before it was run:
 
-- **Model.** The score of system s on segment i by sample j of prompt k is the sum of an effect of the
-  segment on both systems (sd 1), how it suits the system (sd .5 each), the prompt (sd P), the prompt on
-  the segment (sd .5), and the sample (sd 1), all normal and independent; both systems are equal in
+- **Model.** The score of system s on segment i by sample j of prompt k is the sum of effects of the
+  segment on both systems (sd 1), the segment on this system (sd .5), the prompt (sd P), the prompt on the
+  segment (sd .5), and the sample (sd 1), all normal and independent; both systems are equal in
   expectation. The metric is a mean; p is that of `crossed`, which `compare` reports.
 - **Cells.** 3, 5 and 10 prompts for each system, and 3 v 10; 2 and 5 samples of each prompt; 100
   segments; P such that prompts contribute 0, .1, 1 and 10 times as much to the variance of the

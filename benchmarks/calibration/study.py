@@ -95,7 +95,7 @@ class Cell:
     """The true difference, in standard deviations of delta; 0 under the null hypothesis."""
     resampled: bool = False
     interaction: float | None = None
-    """V_int / V_seg. None: noise of single outputs as large as the differences between systems."""
+    """V_int / V_seg. None: noise of single outputs with the same sd as how segments suit a system."""
     runs: str = "normal"
     """exponential; t3; bad: one run in five is worse by five standard deviations of the others."""
     segments: int = 0

@@ -35,8 +35,8 @@ the differences of M metrics correlate by rho with it, with errors that correlat
 **Limits**
 
 1. level: at most .055 in every cell. A cell fails if Wilson's 99% interval of the rate lies wholly above
-   (as in benchmarks/calibration, because expected rates are near the limit); the mean rate of each part
-   fails by itself.
+   (as in benchmarks/calibration, because expected rates are near the limit). The mean rate of each part is
+   compared with the limit without an interval.
 2. width: the mean width is at most 1.02 times that from judgements alone, in every cell except runs.
 3. gain: in part 1 with N 3,000 and n 200, the width is at most .88 (rho .6) and .60 (rho .9) of it.
 4. control: without weights, part 3 has a level above .10 in some cell of skewed differences, where the

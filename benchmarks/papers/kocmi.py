@@ -9,7 +9,7 @@ that of `riezler` on the whole test set; people are experts (MQM: the sign of th
 its paired permutation test). Questions: of the pairs whose difference people should notice with
 probability x, how many are significant (p <= .05), and in how many do the experts rank the systems as the
 metric does (the package predicts the mean of its accuracies)? What is the smallest difference above which
-every pair is significant, and at which difference does half of the pairs become significant?
+every pair is significant, and at which difference do half of the pairs become significant?
 """
 
 from __future__ import annotations

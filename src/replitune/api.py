@@ -396,7 +396,7 @@ OF_TESTS = ("scope", "unit")
 
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """The same tests with those of the options `own` that they have, unless the entry sets them itself."""
+    """The tests, each with the options of `own` that it has and does not set itself."""
     known = {entry.name: TESTS.settings(entry.name) for entry in methods}
     for name in own:
         if not any(name in settings for settings in known.values()):

@@ -253,7 +253,7 @@ class Backend:
     @property
     def same_bytes(self) -> bool:
         """Whether a replica has the same bytes whenever and wherever it is made. If not, replicas of
-        different looks may have been made in different ways (docs/adaptive.md)."""
+        different looks may be unlike each other (docs/adaptive.md)."""
         return False
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:

@@ -1,5 +1,5 @@
-"""Makes one replica of a system, and its translations. If that is allowed, a replica that cannot be
-made leaves a record of the reason."""
+"""Makes one replica of a system, and its translations. If failures are allowed, a replica that cannot
+be made leaves a record of the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replitune.running.files import write_lines
 
 
 def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> None:
-    """Tune or train one replica; if that fails, and may, write a record of the failure."""
+    """Tune or train one replica. If that fails, and failures are allowed, write a record of it."""
     seeded = "train_replica" in backend.stages
     try:
         if seeded:
@@ -31,7 +31,7 @@ def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> N
 
 
 def write_translations(backend: Backend, job: DecodeJob, out: Path, *, allow_failure: bool) -> None:
-    """Write the translations of one replica; if that fails, and may, a record of the failure."""
+    """Write the translations of one replica. If that fails, and failures are allowed, write a record."""
     before = read_failure(job.tuned) if job.tuned is not None else None
     if before is not None:
         if not allow_failure:
@@ -61,7 +61,7 @@ def _lines(backend: Backend, job: DecodeJob) -> list[str]:
 
 
 def _failure(error: ReplicaError, stage: str, system: str, replica: str, *, allowed: bool) -> Failure:
-    """The record of a replica that could not be made; if that is not allowed, the error is raised."""
+    """The record of a replica that could not be made; if failures are not allowed, raise the error."""
     if not allowed:
         raise error
     print(f"warning: going on without {system} {replica}", file=sys.stderr)

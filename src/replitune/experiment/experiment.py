@@ -120,7 +120,7 @@ class Experiment:
         return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
 
     def metric_resources(self, id: str) -> dict[str, int]:
-        """The same as a metric sets for its jobs."""
+        """The same, as a metric sets them for its jobs."""
         asked = self.metric(id).options.get("resources")
         return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
 

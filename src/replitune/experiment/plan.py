@@ -30,7 +30,7 @@ class Cost:
     stage: str
     jobs: int
     seconds: float | None
-    """None if no earlier run says it."""
+    """None if no earlier run has such a job."""
     memory_mb: int
     largest: str
     """The name of the job that needs the most memory."""
@@ -58,7 +58,7 @@ def costs(experiment: Experiment, results: Path) -> list[Cost]:
 
 
 def check_disk(stages: Sequence[Cost], folder: Path) -> Iterator[str]:
-    """Warn of jobs that need more disk space than is free for results (they may already be done)."""
+    """Warnings about jobs that need more disk space than is free for results (they may be done already)."""
     free = free_mb(folder)
     for cost in stages:
         if cost.disk_mb > free:

@@ -91,7 +91,7 @@ class Studies(Settings):
 
 
 class ExperimentSettings(Settings, kw_only=True):
-    """One experiment; everything that it makes is under results/<experiment>/."""
+    """One experiment; everything it makes is under results/<experiment>/."""
 
     experiment: Annotated[Name, about("Name of the experiment and of its folder below results/.")]
     seed: Annotated[int, about("The only source of randomness; 0 is a seed.", ge=0)] = SEED

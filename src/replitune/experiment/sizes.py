@@ -67,8 +67,8 @@ class Sizes:
         return self.cells(testset, sorted(systems, key=lambda name: -len(replicas(name)))[:most])
 
     def _different(self, system: str, testset: str) -> float:
-        """The share of different outputs of a system, at most; for given files, estimated from their
-        first lines."""
+        """An upper bound of the share of different outputs of a system; for given files, an estimate from
+        their first lines."""
         backend = self.experiment.backends[system]
         if backend.uses_our_tuners:
             return DIFFERENT
@@ -107,7 +107,7 @@ def _share(files: Sequence[Path]) -> float:
 
     try:
         segments = [*zip(*(next(read_blocks(path, 1 << 16)) for path in files), strict=False)]
-    except ReplituneError:  # its own job says so
+    except ReplituneError:  # the job that reads these files reports it
         segments = []
     return sum(len({*each}) for each in segments) / max(len(segments) * len(files), 1) or 1.0
 
@@ -117,5 +117,5 @@ def _lines(path: Path) -> float:
 
     try:
         return len(read_lines(path))
-    except ReplituneError:  # its own job says so
+    except ReplituneError:  # the job that reads this file reports it
         return 0

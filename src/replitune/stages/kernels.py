@@ -45,8 +45,8 @@ class Kernels(Stage):
 
     @classmethod
     def from_experiment(cls, experiment: Experiment) -> Self:
-        """With the metrics and tests of the experiment and of its studies. Options do not matter to
-        kernels, because numba compiles for types."""
+        """The job for the metrics and tests of the experiment and of its studies, each only once: numba
+        compiles for types, which options do not change."""
         settings = experiment.settings
         methods = list(settings.tests.methods)
         for study in (*STUDIES, Meta):

@@ -43,7 +43,7 @@ NAME_WORDS = "a safe file name of letters, digits and . _ + - (at most 64, not s
 Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
 """A name that a user gives."""
 LETTERS = r"A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u061b\u061d-\u1fff\u3040-\ud7ff"
-"""Letters of all scripts in use, without combining marks."""
+"""Letters and digits of all scripts in use, without combining marks."""
 SYSTEM_NAME = rf"^[{LETTERS}][{LETTERS}._+-]{{0,63}}$(?!\n)"
 SystemName = Annotated[str, about(NAME_WORDS, pattern=SYSTEM_NAME)]
 """The name of a system, in any script."""

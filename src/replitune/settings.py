@@ -436,7 +436,7 @@ def _is_model(hint: type) -> bool:
 
 
 def _has_form(hint: Any, value: Any) -> bool:
-    """Whether a type takes a list, or a mapping, as `value` is, whatever it contains."""
+    """Whether a type takes mappings, if `value` is one, or else lists, whatever these contain."""
     hint, kind, _ = opened(hint)
     if kind is not None:
         return True

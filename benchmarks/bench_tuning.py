@@ -1,4 +1,4 @@
-"""Measure whole tuning runs of a phrase-based system: CPU time, its share of decoding, dev score.
+"""Measure whole tuning runs of a phrase-based system: CPU time, the part for decoding, dev score.
 
   python benchmarks/bench_tuning.py MODEL SOURCE REFERENCE [--seeds 5] [--threads 1] [--only mert]
 

@@ -46,7 +46,7 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
     dev = needed(job.dev, "testset")
     if job.algorithm == "pro" and not (_mertdir(system) / MEGAM).exists():
         raise ReplituneError(
-            f"`--pairwise-ranked` needs {MEGAM}, or mert-moses.pl fetches it from the network",
+            f"without {MEGAM}, mert-moses.pl would fetch it from the network",
             file=_mertdir(system) / MEGAM,
             fix="put it there, or use `tuner: replitune`",
         )

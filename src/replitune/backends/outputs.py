@@ -38,8 +38,8 @@ class OutputSettings(SystemSettings):
     like: Annotated[
         dict[Name, Text],
         about(
-            "For test sets that were read from another WMT file than the outputs: that file, whose "
-            "order of segments the outputs are put into."
+            "For test sets read from a different WMT file than the outputs: that file; the outputs are "
+            "put into its order of segments."
         ),
     ] = msgspec.field(default_factory=dict)
     without: Annotated[

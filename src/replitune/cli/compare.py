@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--human",
         metavar="FILE",
-        help="people's judgements; their ranking stands beside the metrics' (docs/meta.md)",
+        help="people's judgements; their ranking is reported beside the metrics' (docs/meta.md)",
     )
     parser.add_argument(
         "--with",
@@ -190,8 +190,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-odd-runs",
         action="store_true",
-        help="let --fail-unless decide although a run is so far from the others that the runs of its "
-        "system are not normal",
+        help="let --fail-unless decide even if one run is so far from the others that the runs of its "
+        "system are not normally distributed",
     )
     parser.add_argument(
         "--looks",
@@ -254,8 +254,8 @@ def run(options: argparse.Namespace) -> int:
     if options.fail_unless and report.comparison.undirected:
         (name, *_) = report.comparison.undirected
         raise ReplituneError(
-            f"is more or less of {name} better?",
-            found="a name that does not tell, and --fail-unless",
+            f"it is not known whether higher or lower {name} is better",
+            found="--fail-unless, and a name that does not say it",
             fix=f"say --higher-is-better {name}, or --lower-is-better {name}",
         )
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)

@@ -147,6 +147,6 @@ def _fish(text: str) -> str:
 TOP = {
     "--help": "list the commands",
     "--version": "print the version",
-    "--completion": "completion for bash, zsh or fish",
+    "--completion": "print a completion script for bash, zsh or fish",
 }
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from-storage",
         action="store_true",
-        help="Snakemake has brought the inputs from a storage, with the records of who made them",
+        help="inputs, and the records of how they were made, come from a Snakemake storage",
     )
 
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         settings = f"{part.json} {options.allow_failures}" if part.KEPT else None
         files = paths_of(part.inputs), paths_of(part.outputs)
         if options.pieces.is_made(name, settings, *files):
-            print(f"{name or part.NAME}: nothing that it depends on has changed: taken over")
+            print(f"{name or part.NAME}: nothing it depends on has changed; the earlier output is kept")
             continue
         with options.pieces.on(name):
             part.run(conditions)

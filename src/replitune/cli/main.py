@@ -256,8 +256,8 @@ def usage() -> str:
             "",
             *rows,
             "",
-            "replitune COMMAND --help says more; --version prints the version, --completion what",
-            "bash, zsh or fish complete commands by.",
+            "replitune COMMAND --help says more; --version prints the version, --completion a",
+            "completion script for bash, zsh or fish.",
         ]
     )
 

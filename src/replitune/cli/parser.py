@@ -29,8 +29,8 @@ class Parser(argparse.ArgumentParser):
         known = [name for one in self.options for name in one.option_strings]
         see = f"see `{self.prog} --help`"
         if unknown and not typed:
-            see = f"say by an option what it is: {see}"
+            see = f"name the option that they belong to: {see}"
         raise ReplituneError(
-            f"no option {typed}" if typed else f"what is {words!r}?" if unknown else message,
+            f"no option {typed}" if typed else message,
             fix=did_you_mean(typed.partition("=")[0], known, "{}") or see,
         )

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
     for word in options.rest:
         if (instead := OURS.get(word.partition("=")[0])) is not None:
-            raise ReplituneError(f"{word} goes to Snakemake by `run` itself", fix=f"use {instead}")
+            raise ReplituneError(f"`run` does not pass {word} on to Snakemake", fix=f"use {instead}")
     file = experiment_file(options.file)
     given = {"scale": options.scale, "corpora": options.corpora}
     experiment = Experiment(load(file, **given))
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if stores_elsewhere(profile, options.rest):
         raise ReplituneError(
-            "results in a storage are not in the folder that `run` shows, and makes whole",
+            "`run` cannot show or repair results that are in a storage",
             fix="start Snakemake itself: "
             + shlex.join(["snakemake", *engine.command[engine.command.index("--configfile") :]]),
         )

@@ -193,7 +193,7 @@ def check_storage(experiment: Experiment) -> Iterator[ReplituneError]:
     for what, there in needs.items():
         if there:
             yield ReplituneError(
-                f"not without a folder that all machines share: {what}",
+                f"this needs a folder that all machines share: {what}",
                 fix="leave out --default-storage-provider, and start in such a folder (NFS, Lustre), or "
                 "run the whole experiment as one job",
             )
@@ -248,6 +248,6 @@ def peeking(experiment: Experiment) -> list[str]:
     if not grown:
         return []
     return [
-        f"runs were added after tests of fewer could be seen: {', '.join(grown)}. Unless "
-        "that was planned, p is no longer at its level; `until: settled` plans it"
+        f"runs were added after tests with fewer runs could be seen: {', '.join(grown)}. Unless this "
+        "was planned, p-values no longer hold their level; `until: settled` plans it"
     ]

@@ -101,7 +101,7 @@ class ExperimentSettings(Settings, kw_only=True):
         Replicas,
         about(
             "How many times each system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`). "
-            "Each system takes what its backend can make, so that both may stand here. May be set "
+            "Each system uses the keys that its backend can make, so both may be given. May be set "
             "per system. Not used by the `outputs` backend, whose files are its runs. With "
             "`design: samples`, they are outputs drawn for each segment independently. With `until: "
             "settled`, the numbers are the most that there may be, and the experiment decides how "

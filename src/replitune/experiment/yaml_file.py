@@ -168,7 +168,7 @@ def _require_small(node: Any, file: str | Path) -> None:
             "too large for an experiment file",
             file=file,
             expected=f"at most {LARGEST:,} values, aliases written out",
-            fix="an alias (`*name`) that stands inside of what it names, or aliases of aliases?",
+            fix="is there an alias (`*name`) inside the value that it names, or aliases of aliases?",
         )
 
 

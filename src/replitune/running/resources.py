@@ -24,7 +24,8 @@ class Resources(Settings):
     mem_mb: Annotated[
         int | None,
         about(
-            "Memory of each job. By default what the sizes of its texts tell; more when it is tried again.",
+            "Memory of each job. By default estimated from the sizes of its texts; more when it is "
+            "tried again.",
             ge=1,
         ),
     ] = None

@@ -70,11 +70,13 @@ class Endpoint(Backend):
             expected = (
                 "http:// or https://, without user, password or query: the key has a place of its own"
             )
-            complain((*here, "url"), "is no address of a server", expected=expected)
+            complain((*here, "url"), "`url` is not the address of a server", expected=expected)
         if given.key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", given.key):
             # the value may be a key, so it is not shown
             complain(
-                (*here, "key"), "is no name of an environment variable", expected="such as OPENAI_API_KEY"
+                (*here, "key"),
+                "`key` is not the name of an environment variable",
+                expected="such as OPENAI_API_KEY",
             )
         every: list[tuple[tuple[str | int, ...], str, Sequence[str]]] = [
             *((("prompts", n), text, PLACES) for n, text in enumerate(given.prompts)),
@@ -88,14 +90,18 @@ class Endpoint(Backend):
             if place[0] == "prompts" and "source" not in used:
                 complain((*here, *place), "a prompt without {source}")
             if "examples" in used and not given.examples:
-                complain((*here, "examples"), "how many examples is not said", fix="examples: 5")
+                complain((*here, "examples"), "the number of examples is not given", fix="examples: 5")
         if wrong := {*given.sampling} & {*OURS, str(given.seed_as)}:
-            complain((*here, "sampling"), "is said elsewhere", found=", ".join(sorted(wrong)))
+            complain(
+                (*here, "sampling"),
+                "`sampling` has keys that other settings set",
+                found=", ".join(sorted(wrong)),
+            )
         runs, prompts = experiment["replicas"].get("prompt"), len(given.prompts)
         if prompts and (prompts > 1 if runs is None else prompts < runs):
             complain(
                 (*here, "prompts"),
-                "the number of prompts is not that of runs by prompt",
+                "the number of prompts does not match `replicas`",
                 found=str(prompts),
                 expected="one prompt for `sample: n`; n prompts or more for `prompt: n`",
             )
@@ -112,7 +118,7 @@ class Endpoint(Backend):
             try:
                 re.compile(given.match)
             except re.error as error:
-                complain((*here, "match"), "is no regular expression", found=str(error))
+                complain((*here, "match"), "`match` is not a regular expression", found=str(error))
 
     @property
     def longest(self) -> int:
@@ -127,7 +133,7 @@ class Endpoint(Backend):
         value = os.environ.get(name, "")
         if len(value) < SHORTEST_KEY or not re.fullmatch(r"[!#-\[\]-~]+", value):
             raise ReplituneError(
-                f"environment variable {name} has no key of system {self.system}",
+                f"environment variable {name} holds no usable key for system {self.system}",
                 expected=f"{SHORTEST_KEY} characters or more, without blanks, quotes and backslashes",
                 fix=f"export {name}=..., or leave `key` out where the server wants none",
             )
@@ -193,7 +199,7 @@ class Endpoint(Backend):
 
     def decode(self, job: DecodeJob) -> list[str]:
         if job.answers is None:
-            raise ReplituneError("a server is asked by the workflow", fix="replitune run")
+            raise ReplituneError("only the workflow can ask a server", fix="replitune run")
         return [self._line(one.text) for one in read_answers(job.answers)]
 
     def _line(self, text: str) -> str:
@@ -242,7 +248,7 @@ def read_answers(path: Path) -> list[Any]:
     try:
         return [msgspec.json.decode(line, type=Answer) for line in read_lines(path)]
     except msgspec.DecodeError as error:
-        raise ReplituneError("are no answers of a server", file=path, found=str(error)) from None
+        raise ReplituneError("is not a file of a server's answers", file=path, found=str(error)) from None
 
 
 def places_in(text: str) -> set[str]:

@@ -152,8 +152,8 @@ class _Worker:
                 if failures > self.asked.retries:
                     raise ReplituneError(
                         f"{self.asked.url} did not answer",
-                        found=f"{failure}, for the {failures}th time",
-                        fix="run again when it is well: what was answered is kept",
+                        found=f"{failure} (attempt {failures})",
+                        fix="run again when the server works; answers so far are kept",
                     ) from None
                 pause = min(PAUSE * 2 ** (failures - 1), LONGEST_PAUSE) * (1 + self.number % 8 / 16)
                 if failure.pause is not None:
@@ -183,7 +183,7 @@ class _Worker:
                     "the budget is used up",
                     file=self.journal.path,
                     found=at,
-                    fix="raise `budget`, and run again: what was answered is kept",
+                    fix="raise `budget`, and run again; answers so far are kept",
                 )
             self.state.wait(0.02)
         return False
@@ -225,9 +225,9 @@ class _Worker:
                 raise _AttemptError(said, billed=response.status >= 500, pause=pause)
         self.journal.settle(request.most, (0, 0))
         raise ReplituneError(
-            f"{self.asked.url} turned a request down",
+            f"{self.asked.url} refused a request",
             found=said,
-            fix="put `url`, `model`, `sampling` or the key right, and run again: answers are kept",
+            fix="correct `url`, `model`, `sampling` or the key, and run again; answers are kept",
         )
 
     def _connected(self) -> http.client.HTTPConnection:

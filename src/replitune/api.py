@@ -486,7 +486,7 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise ReplituneError(
             f"{twice.name} is given as {paths.count(twice)} runs of {system}",
-            expected="the output of another tuning or training as each run",
+            expected="each run from a tuning or training of its own",
         )
     return runs
 
@@ -563,7 +563,7 @@ def _report(
     from replitune.results.comparing import compare
 
     if controls and human is None:
-        raise ReplituneError("metrics that sharpen judgements, and no judgements", fix="give `human`, too")
+        raise ReplituneError("metrics to sharpen judgements, but no judgements", fix="give `human`, too")
     # the last digit of a BLAS sum depends on its threads; in a notebook it would use every core
     with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}

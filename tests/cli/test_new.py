@@ -92,7 +92,7 @@ def test_nothing_is_overwritten(replitune: Run):
     Path("x/experiment.yaml").write_text("mine")
     for template in ("quickstart", "own-outputs"):
         ran = replitune("new", "x", "--from", template)
-        assert (ran.code, "is there already" in ran.err) == (2, True)
+        assert (ran.code, "already exists" in ran.err) == (2, True)
     assert Path("x/experiment.yaml").read_text() == "mine"
     assert not Path("x/outputs").exists()
 

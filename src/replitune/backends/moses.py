@@ -46,7 +46,7 @@ class MosesTraining(Settings):
 
     lm_order: Annotated[int, about("Order of the language model that lmplz makes.", ge=1)] = 5
     lmplz: Annotated[tuple[str, ...], about("More options of lmplz.")] = ()
-    alignment: Annotated[str, about("Symmetrisation.")] = "grow-diag-final-and"
+    alignment: Annotated[str, about("Symmetrisation of the alignments.")] = "grow-diag-final-and"
     reordering: Annotated[str, about("Lexicalised reordering.")] = "msd-bidirectional-fe"
     aligner: Annotated[str | None, about("Folder of GIZA++ or mgiza, as -external-bin-dir.")] = None
     options: Annotated[tuple[str, ...], about("More options of train-model.perl, such as -mgiza.")] = ()

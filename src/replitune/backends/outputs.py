@@ -29,10 +29,10 @@ class OutputSettings(SystemSettings):
         dict[Name, Files | Groups],
         about(
             "For each test set (and `dev`, if you have it) the files, one per run: a pattern, "
-            "a list, or a mapping from tuner to these. `*` and `?` look on the disk, `{1..20}` and "
-            "`{a,b}` do not; files are numbered in natural order. Of WMT XML or SGM with several "
-            "systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or number "
-            "from 1) is a column; of JSON lines, `file.jsonl#PART` is a system, or a sample."
+            "a list, or a mapping from tuner to these. `*` and `?` match files on the disk; `{1..20}` "
+            "and `{a,b}` are written out; files are numbered in natural order. Of WMT XML or SGM with "
+            "several systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or "
+            "number from 1) is a column; of JSON lines, `file.jsonl#PART` is a system, or a sample."
         ),
     ] = msgspec.field(default_factory=dict)
     like: Annotated[
@@ -45,8 +45,8 @@ class OutputSettings(SystemSettings):
     without: Annotated[
         tuple[Name, ...],
         about(
-            "Test sets that it has no translations of, where it is not compared: an experiment may "
-            "have several language pairs. Needs `pairs: all`."
+            "Test sets that the system has no translations of; it is not compared on them. For "
+            "experiments with several language pairs. Needs `pairs: all`."
         ),
     ] = ()
 

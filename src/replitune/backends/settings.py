@@ -26,7 +26,7 @@ Subset = Annotated[
 
 SAID = {
     "sample": "Answers of a language model that are drawn independently: `design: samples`.",
-    "prompt": "Prompts, each a run; with `sample`, so many samples of each prompt.",
+    "prompt": "Prompts, each a run; with `sample`, that many samples of each prompt.",
 }
 
 
@@ -63,7 +63,7 @@ class Counts(Kind):
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         number = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}
-        seeds = "Training seeds: `seed-001` and on. For systems that are not tuned."
+        seeds = "Training seeds: `seed-001`, `seed-002`, ... For systems that are not tuned."
         return {
             "type": "object",
             "minProperties": 1,
@@ -97,7 +97,7 @@ class SystemSettings(Settings):
         ),
     ] = ""
     replicas: Annotated[
-        ReplicaCounts | None, about("Number of runs; those of the experiment when it is not given.")
+        ReplicaCounts | None, about("Number of runs; by default that of the experiment.")
     ] = None
     resources: Annotated[
         Resources,

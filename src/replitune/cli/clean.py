@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
             for name, files, size in rows(sizes, left.there):
                 print(f"  {size_text(size):>10} {files:>6}  {name}")
     if left.kept:
-        print(f"not the experiment's, and kept: {files_text(len(left.kept))}")
+        print(f"not part of the experiment, and kept: {files_text(len(left.kept))}")
         for name, why in list(left.kept.items())[:SHOWN]:
             print(f"  {name}: {why}")
         if len(left.kept) > SHOWN:

@@ -120,15 +120,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--budget",
         type=whole,
         metavar="N",
-        help="segments in it (default: what the judgements so far say that the margin needs)",
+        help="segments in it (default: as many as the margin needs, estimated from the judgements so far)",
     )
     parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
         "--testset",
         metavar="NAME",
-        help="name of the test set; it names random streams (default testset); with "
-        "--scores, which one of several to use",
+        help="name of the test set, on which random numbers depend (default testset); with --scores, "
+        "which one of several to use",
     )
     columns = ", ".join(settings_of(ColumnNames))
     parser.add_argument(
@@ -142,8 +142,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lower-is-better",
         nargs="*",
         metavar="METRIC",
-        help="with --scores: lower is better for these metrics, or for all; of TER, loss, latency and "
-        "others by their names",
+        help="with --scores: lower is better for these metrics, or for all (default: by name, as for "
+        "TER, loss and latency)",
     )
     parser.add_argument(
         "--higher-is-better",
@@ -198,7 +198,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=int,
         metavar="N",
-        help="read the runs in order, look at these numbers of them (default "
+        help="take the runs in order, with a look at each of these numbers (default "
         f"{' '.join(map(str, SCHEDULE))}), and say whether fewer would have done, by the first "
         "metric: docs/adaptive.md",
     )
@@ -245,9 +245,8 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.fail_unless and not options.baseline and options.pairs in (None, ["all"]):
         raise ReplituneError(
-            "which system is to be judged?",
-            found="--fail-unless without --baseline",
-            fix="name the one that the others are compared with as --baseline",
+            "--fail-unless needs a baseline, or pairs",
+            fix="name the system that the others are compared with as --baseline",
         )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
     report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))

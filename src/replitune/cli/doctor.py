@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     if lost := probes.notes():
         section("slower", ([note] for note in lost))
     if brought := list(_brought()):
-        section("of other packages", brought)
+        section("from other packages", brought)
     section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
 

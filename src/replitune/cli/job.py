@@ -38,9 +38,9 @@ def read_stage(options: argparse.Namespace) -> Stage:
         return msgspec.json.decode(options.settings, type=STAGES[options.stage])
     except msgspec.DecodeError as error:
         raise ReplituneError(
-            f"--settings are not those of a job of stage {options.stage}",
+            f"--settings does not fit stage {options.stage}",
             found=str(error),
-            fix="run it by Snakemake; the other commands are for people",
+            fix="leave this command to Snakemake; the others are for people",
         ) from None
 
 

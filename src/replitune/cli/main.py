@@ -161,8 +161,8 @@ def _from_multeval(arguments: list[str]) -> ReplituneError:
     from replitune.cli.multeval import translate
 
     line, left_out = translate(arguments)
-    missing = f"{', '.join(left_out)}: not here" if left_out else None
-    return ReplituneError("this is a line of multeval", found=missing, fix=f"type: {line}")
+    missing = f"{', '.join(left_out)}: not available here" if left_out else None
+    return ReplituneError("this is a command line of multeval", found=missing, fix=f"type: {line}")
 
 
 def parser_of(name: str) -> Parser:

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     outputs = None
     if template == OWN:
         if (folder / EXPERIMENT).exists():
-            raise ReplituneError("is there already", file=folder / EXPERIMENT, fix="choose another folder")
+            raise ReplituneError("already exists", file=folder / EXPERIMENT, fix="choose another folder")
         words = [system_files(words, "--system") for words in options.system]
         outputs = _outputs(folder, options.refs, words)
     write_experiment(folder, template, outputs)

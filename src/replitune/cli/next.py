@@ -30,7 +30,7 @@ TESTED = ("methods", "alpha", "correction", "paired_replicas")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, seed=False, suite=True)
     parser.add_argument(
-        "--metric", metavar="ID", help="the one metric that decides (needed where there are more)"
+        "--metric", metavar="ID", help="the metric that decides (required if there are several)"
     )
     parser.add_argument(
         "--most",

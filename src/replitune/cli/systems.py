@@ -15,7 +15,7 @@ from replitune.errors import ReplituneError
 
 def add_system_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--backend", default="phrase", metavar="NAME", help="what makes the system (phrase)"
+        "--backend", default="phrase", metavar="NAME", help="the system's backend (default %(default)s)"
     )
     parser.add_argument("--settings", metavar="JSON", help="the system's settings, as in experiments")
     parser.add_argument(

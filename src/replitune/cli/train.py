@@ -27,8 +27,8 @@ class _SettingsHelp(argparse.Action):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_system_options(parser)
-    parser.add_argument("--source", metavar="FILE", help="parallel text, one segment a line")
-    parser.add_argument("--target", metavar="FILE", help="target side of the training pairs")
+    parser.add_argument("--source", metavar="FILE", help="source side of the text, one segment a line")
+    parser.add_argument("--target", metavar="FILE", help="its target side")
     parser.add_argument("--dev", metavar="FILE", help="prepared dev set, where it is needed")
     parser.add_argument(
         "--subset",

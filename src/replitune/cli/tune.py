@@ -33,10 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_replica_options(parser)
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
-    parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
-    parser.add_argument(
-        "--target-text", metavar="FILE", help="target side of the training text, for commands that want it"
-    )
+    parser.add_argument("--source-text", metavar="FILE", help="source side of the text to train on")
+    parser.add_argument("--target-text", metavar="FILE", help="its target side")
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
     parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")

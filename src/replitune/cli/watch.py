@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "8642 on; 0: any)",
     )
     parser.add_argument(
-        "--once", action="store_true", help="print it once, whole; the default without a terminal"
+        "--once", action="store_true", help="print everything once; the default without a terminal"
     )
     parser.add_argument(
         "--every",
@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.every <= 0:
-        raise ReplituneError("--every is a time", found=str(options.every), expected="seconds")
+        raise ReplituneError(
+            "--every is not allowed", found=str(options.every), expected="more than 0 seconds"
+        )
     with contextlib.suppress(KeyboardInterrupt):  # the usual way to end it
         _watch(options)
 

@@ -64,7 +64,7 @@ def check_disk(stages: Sequence[Cost], folder: Path) -> Iterator[str]:
         if cost.disk_mb > free:
             yield (
                 f"a job of {cost.stage} needs about {cost.disk_mb:,} MB on the disk while it runs; "
-                f"{folder} has {free:,} MB"
+                f"{folder} has {free:,} MB free"
             )
 
 
@@ -78,7 +78,7 @@ def check_memory(stages: Sequence[Cost]) -> Iterator[ReplituneError]:
                 found=f"about {cost.memory_mb:,} MB",
                 expected=f"at most {there:,} MB, what this machine or the container has",
                 fix="take a part of the text (`subset`), run it on a larger machine or a cluster "
-                "(--profile slurm), or say `resources: {mem_mb: N}` where you know better",
+                "(--profile slurm), or set `resources: {mem_mb: N}` if you know better",
             )
 
 

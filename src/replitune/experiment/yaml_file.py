@@ -193,7 +193,7 @@ def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
             require_plain(reading, item, (*path, index))
     elif isinstance(value, str):
         if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
-            shown, expected = ascii(value), "text without NUL and half surrogate pairs"
+            shown, expected = ascii(value), "text without NUL or half surrogate pairs"
     elif isinstance(value, float):
         if not math.isfinite(value):
             shown, expected = str(value), "a finite number"

@@ -38,7 +38,7 @@ def filled(template: str, places: Mapping[str, Value], what: str = "the template
             )
         if quoted[match.start()]:
             raise ReplituneError(
-                f"{what}: {{{name}}} stands inside quotes",
+                f"{what}: {{{name}}} is inside quotes",
                 found=template,
                 fix="close the quotes before it: values are quoted when they are filled in",
             )

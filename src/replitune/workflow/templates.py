@@ -109,7 +109,7 @@ def write_experiment(folder: Path, name: str, given: Given | None = None) -> lis
     for path in texts:
         if (folder / path).exists():
             raise ReplituneError(
-                "is there already", file=folder / path, fix="choose another folder, or remove it"
+                "already exists", file=folder / path, fix="choose another folder, or remove it"
             )
     for path, text in texts.items():
         with atomic_open(folder / path) as handle:

@@ -85,7 +85,7 @@ class Journal:
             self._read()
         if self.damaged:
             print(
-                f"warning: {path} has {self.damaged} damaged lines; what they had is asked again",
+                f"warning: {path} has {self.damaged} damaged lines; their requests are sent again",
                 file=sys.stderr,
             )
 
@@ -134,7 +134,7 @@ class Journal:
         text = msgspec.json.encode(record)
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         if os.write(self._file, line) != len(line):
-            raise ReplituneError("could not be written to its end", file=self.path, fix="is the disk full?")
+            raise ReplituneError("could not be written completely", file=self.path, fix="is the disk full?")
         self._note(record)
         self._read_to += len(line)
         if time.monotonic() > self._flushed + FLUSHED:

@@ -15,11 +15,11 @@ class BudgetSettings(Settings):
     """The most that a system may spend in this experiment. Until a request is answered, it counts for
     the most that it can cost. No request is sent that could exceed the budget."""
 
-    requests: Annotated[int | None, about("Requests, those that failed among them.", ge=1)] = None
+    requests: Annotated[int | None, about("Requests, including those that failed.", ge=1)] = None
     tokens: Annotated[int | None, about("Tokens of prompts and answers.", ge=1)] = None
     money: Annotated[float | None, about("In the currency of `prices`.", gt=0)] = None
     prices: Annotated[
-        tuple[float, float], about("Of a million tokens of prompts, and of a million of answers.")
+        tuple[float, float], about("For a million tokens of prompts, and for a million of answers.")
     ] = (0.0, 0.0)
 
     def cost(self, tokens: Sequence[int]) -> float:
@@ -57,13 +57,13 @@ class EndpointSettings(SystemSettings):
     examples: Annotated[
         int, about("Pairs of dev that fill {examples}, drawn by the seed for each prompt.", ge=0)
     ] = 0
-    example: Annotated[str, about("Each of them, with {source} and {target}.")] = "{source}\n{target}\n"
+    example: Annotated[str, about("Each pair, with {source} and {target}.")] = "{source}\n{target}\n"
     sampling: Annotated[
         dict[str, Any], about("Passed on as it is: `{temperature: 0.7, top_p: 0.9, max_tokens: 500}`.")
     ] = msgspec.field(default_factory=dict)
     seed_as: Annotated[
         str | None,
-        about("What the server calls the seed; null: it is not sent, and only tells samples apart."),
+        about("The server's name for the seed; null: it is not sent, and only tells samples apart."),
     ] = "seed"
     key: Annotated[str | None, about("The environment variable with the key; it is read nowhere else.")] = (
         None
@@ -81,4 +81,4 @@ class EndpointSettings(SystemSettings):
         ),
     ] = None
     first_line: Annotated[bool, about("Only the first line that is not blank.")] = False
-    quotes: Annotated[bool, about("Take away one pair of quotes around the whole.")] = False
+    quotes: Annotated[bool, about("Remove one pair of quotes around the whole.")] = False

@@ -21,12 +21,13 @@ class VocabularySettings(Settings):
 
     kind: Annotated[Literal["bpe", "unigram"], about("How SentencePiece cuts words.")] = "bpe"
     size: Annotated[
-        Pieces | tuple[Pieces, Pieces], about("Pieces; for separate vocabularies also [source, target].")
+        Pieces | tuple[Pieces, Pieces],
+        about("Number of pieces; for separate vocabularies also [source, target]."),
     ] = 4000
     shared: Annotated[bool, about("One vocabulary for both languages.")] = True
     normalization: Annotated[
         Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"],
-        about("SentencePiece's normalisation; `identity` leaves the text, as references are left."),
+        about("SentencePiece's normalisation; `identity` leaves the text as it is, like the references."),
     ] = "identity"
     byte_fallback: Annotated[bool, about("Write unknown characters as bytes.")] = False
 
@@ -51,7 +52,7 @@ class TrainingSettings(Settings):
         "20e"
     )
     every: Annotated[
-        Length, about("Translate and score dev each time, by `tuning.metric`; the best model is kept.")
+        Length, about("How often dev is translated and scored, by `tuning.metric`; the best model is kept.")
     ] = "1e"
     patience: Annotated[int, about("Stop after so many scores in a row that are not better.", ge=1)] = 5
     min_gain: Annotated[float, about("What counts as better, in the metric's units.", ge=0)] = 0.0
@@ -100,8 +101,8 @@ class MarianSettings(SystemSettings):
     options: Annotated[
         Any,
         about(
-            "Marian's options for models and training that differ, by their own names: `{dim-emb: "
-            "256, learn-rate: 0.001}`."
+            "Marian's options for models and training, where they differ from the defaults of the "
+            "architecture: `{dim-emb: 256, learn-rate: 0.001}`."
         ),
         MarianOptions(),
     ] = msgspec.field(default_factory=dict)

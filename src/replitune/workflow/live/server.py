@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
             path: (here.joinpath(name).read_bytes(), kind) for path, (name, kind) in FILES.items()
         }
         if port is not None and not 0 <= port < 1 << 16:
-            raise ReplituneError("no port has this number", found=str(port), expected="0 to 65535")
+            raise ReplituneError("not a port number", found=str(port), expected="0 to 65535")
         ports = range(PORT, PORT + TRIED) if port is None else (port,)
         for number in ports:
             try:
@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
         raise ReplituneError(
             f"port {ports[0]} cannot be used" if port else f"no port from {PORT} on is free",
             found=trouble,
-            fix="--serve PORT; 0 is any that is free",
+            fix="--serve PORT; 0 takes any free one",
         )
 
     def server_bind(self) -> None:

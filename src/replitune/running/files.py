@@ -392,6 +392,12 @@ def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
         handle.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 
 
+def write_ascii_json(path: str | Path, value: Any) -> None:
+    """Write a value as JSON of ASCII characters; numbers that are not finite are an error."""
+    with atomic_open(path) as handle:
+        handle.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Write segments, one per line."""
     with atomic_open(path) as handle:

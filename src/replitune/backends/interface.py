@@ -187,6 +187,8 @@ class Backend:
     """To be raised when the same settings can give other bytes than before; its jobs then run again."""
     Settings: ClassVar[type[SystemSettings]] = SystemSettings
     """The settings of one system; a subclass of `SystemSettings`."""
+    gives_texts: ClassVar[bool] = False
+    """Whether its translations are on disk before any job runs."""
 
     def __init__(self, system: str, settings: Any) -> None:
         """`settings`: a `Settings` with all settings of the system, or those of one stage."""
@@ -321,7 +323,6 @@ class Given(Backend):
     (system, test set) copies all its replicas into the experiment."""
 
     gives_texts = True
-    """Whether its lines are translations. Otherwise they hold scores."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:

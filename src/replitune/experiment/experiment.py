@@ -116,13 +116,11 @@ class Experiment:
 
     def resources(self, system: str) -> dict[str, int]:
         """The threads, GPUs, memory and minutes that a system sets for its jobs."""
-        asked = self.settings.systems[system].resources
-        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
+        return _set_in(self.settings.systems[system].resources)
 
     def metric_resources(self, id: str) -> dict[str, int]:
         """The same, as a metric sets them for its jobs."""
-        asked = self.metric(id).options.get("resources")
-        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
+        return _set_in(self.metric(id).options.get("resources"))
 
     def asked(self, names: Mapping[str, str]) -> dict[str, int]:
         """The same for the job with these names; scoring does not need the system's GPU."""
@@ -374,3 +372,7 @@ class Experiment:
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""
         return STAGES[name].from_experiment(self, **names)
+
+
+def _set_in(resources: Any) -> dict[str, int]:
+    return {name: n for name, n in plain(resources or {}).items() if n is not None}

@@ -67,9 +67,6 @@ class Places:
         """What the replicas of a system reuse from each other; not an output."""
         return self.at("tuning", system, ".work")
 
-    def decodes(self, testset: str, system: str) -> str:
-        return self.at("decodes", testset, system)
-
     def decode(self, testset: str, system: str, replica: str) -> str:
         return self.at("decodes", testset, system, f"{replica}.txt")
 
@@ -82,10 +79,6 @@ class Places:
         return self.at("derivations", testset, f"{system}.json")
 
     # ---- numbers
-
-    def stores(self, testset: str, metric: str) -> str:
-        """The folder of the segment statistics of all systems."""
-        return self.at("stats", testset, metric)
 
     def store(self, testset: str, metric: str, system: str) -> str:
         return self.at("stats", testset, metric, f"{system}.parquet")

@@ -72,7 +72,7 @@ class Sizes:
         backend = self.experiment.backends[system]
         if backend.uses_our_tuners:
             return DIFFERENT
-        if not getattr(backend, "gives_texts", False):
+        if not backend.gives_texts:
             return 1.0
         files = [*self.experiment.outputs.get(system, {}).get(testset, {}).values()][:10]
         if not all(path.is_file() for path in files):

@@ -43,10 +43,7 @@ class Meta(MetricsStage):
 
     @property
     def inputs(self) -> Files:
-        return {
-            "stores": [path for paths in self.stores for path in paths],
-            "human": [*self.human.values()],
-        }
+        return {**super().inputs, "human": [*self.human.values()]}
 
     @property
     def outputs(self) -> Files:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import sacrebleu
-from bench_decoder import cpu_seconds
+from measuring import cpu
 
 from replitune.hiero.decoder import Decoder
 from replitune.hiero.model import HieroModel
@@ -74,10 +74,10 @@ def train(folder: Path, multi30k: Path) -> None:
         command += ["--settings", settings, "--source", sides[0], "--target", sides[1]]
         subprocess.run([*command, "--out", str(folder / backend)], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         counts = json.loads((folder / backend / "model.json").read_text())["counts"]
         kept = counts.get("rules", counts.get("options"))
-        print(f"| {backend} | {cpu:.1f} | {after.ru_maxrss // 1024} | {kept:,} |", flush=True)
+        print(f"| {backend} | {seconds:.1f} | {after.ru_maxrss // 1024} | {kept:,} |", flush=True)
 
 
 def decode(folder: Path, source: Text, reference: Text) -> None:
@@ -90,7 +90,7 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
     phrase_model = PhraseModel.load(folder / "phrase")
     phrase = PhraseDecoder(phrase_model, phrase_model.layout.sensible())
     phrase.decode(source[:1])
-    one = cpu_seconds(lambda: phrase.decode(source), REPEAT) * per
+    one = cpu(lambda: phrase.decode(source), REPEAT) * per
     print(f"The phrase-based decoder, as it is set by default: {one:.2f} ms.\n")
     print(f"| pops | 1-best, ms | of the phrase-based | {NBEST} distinct, ms | score | BLEU |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -98,8 +98,8 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
         decoder = Decoder(model, weights, HieroSearchSettings(pop_limit=pops))
         decoder.nbest(source[:1], 2, distinct=True)
         decoder.decode(source[:1])
-        best = per * cpu_seconds(partial(decoder.decode, source), REPEAT)
-        many = per * cpu_seconds(partial(decoder.nbest, source, NBEST, distinct=True), REPEAT)
+        best = per * cpu(partial(decoder.decode, source), REPEAT)
+        many = per * cpu(partial(decoder.nbest, source, NBEST, distinct=True), REPEAT)
         found = decoder.nbest(source, 1)
         score = float((found.score - 100 * found.copied).mean())
         print(
@@ -109,7 +109,7 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
         )
     decoder = Decoder(model, weights)
     decoder.forests(source[:1], 10)
-    forests = per * cpu_seconds(lambda: decoder.forests(source, 10), REPEAT)
+    forests = per * cpu(lambda: decoder.forests(source, 10), REPEAT)
     print(f"\nForests of 10 edges a word, pop 100: {forests:.2f} ms.\n")
 
 
@@ -148,12 +148,13 @@ def tune(folder: Path, texts: dict[str, tuple[Text, Text]], seeds: int) -> None:
                     partial(stream, seed, "bench", algorithm),
                     LoopSettings(iterations=10),
                 )
-                cpu = time.process_time() - start
+                seconds = time.process_time() - start
                 scores = [bleu(system.translate(s, found.weights), r) for s, r in texts.values()]
-                rows.append((cpu, *scores))
-            cpu, val, test = zip(*rows, strict=True)
+                rows.append((seconds, *scores))
+            taken, val, test = zip(*rows, strict=True)
             print(
-                f"| {name} | {algorithm} | {statistics.median(cpu):.1f} | {spread(val)} | {spread(test)} |",
+                f"| {name} | {algorithm} | {statistics.median(taken):.1f} | {spread(val)} "
+                f"| {spread(test)} |",
                 flush=True,
             )
 

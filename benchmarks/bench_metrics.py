@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sacrebleu
+from measuring import cpu
 
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.ngrams import count_matches
@@ -45,16 +46,6 @@ ROWS = [
     Row("bleu", lambda: sacrebleu.BLEU(force=True)),
     Row("bleu:tokenize=intl", lambda: sacrebleu.BLEU(tokenize="intl", force=True)),
 ]
-
-
-def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
-    """CPU seconds of the fastest of `repeats` runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def multeval(data: Path) -> tuple[list[str], list[str]]:

@@ -81,7 +81,6 @@ def table(segments: int, runs: int) -> pa.Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default="", help="not used")
     parser.add_argument("--peers", default=os.environ.get("EVAL_PEERS", ""))
     parser.add_argument("--segments", type=int, nargs="+", default=[1000, 20_000])
     parser.add_argument("--large", action="store_true")

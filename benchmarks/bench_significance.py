@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import cpu
 
 from replitune.metrics.base import Metric
 from replitune.metrics.registry import get_metric
@@ -34,16 +35,6 @@ from replitune.statistics.systems import SystemStatistics
 SPECS = ("bleu:tokenize=none", "nist:tokenize=none", "ter", "chrf")
 SAMPLES = 10_000
 SOURCES = ("baseline", "sys1", "sys2")
-
-
-def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
-    """CPU seconds of the fastest of `repeats` runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def texts(data: Path) -> tuple[dict[str, list[list[str]]], list[str]]:

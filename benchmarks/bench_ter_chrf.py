@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sacrebleu
+from measuring import cpu
 
 from replitune.errors import ReplituneError
 from replitune.metrics.meteor import Meteor
@@ -34,16 +35,6 @@ def cpu_now() -> float:
     """CPU seconds so far of this process and its children that have ended."""
     usage = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(part.ru_utime + part.ru_stime for part in usage)
-
-
-def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
-    """CPU seconds of the fastest of `repeats` runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = cpu_now()
-        work()
-        seconds.append(cpu_now() - start)
-    return min(seconds)
 
 
 def multeval(data: Path, system: str = "baseline", run: int = 0) -> list[str]:
@@ -135,7 +126,7 @@ def meteor(data: Path) -> None:
             metric.segment_statistics(hyps[:n], np.arange(n), prepared)
             prepared.workers.close()
 
-        seconds.append(cpu(work, 1))
+        seconds.append(cpu(work, 1, cpu_now))
     each = (len(hyps) - 1) / (seconds[1] - seconds[0])
     print(f"\nMETEOR, {name}: start {seconds[0]:.1f} CPU-s, then {each:,.0f} segments per CPU-s")
 

@@ -17,12 +17,10 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
+from measuring import timed
 
 from replitune.metrics.bleu import Bleu
 from replitune.running.files import read_lines
@@ -35,8 +33,6 @@ from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
 from replitune.tuning.pro import Pro
 from replitune.tuning.weights import read_weights
-
-Result = TypeVar("Result")
 
 WORK: dict[str, tuple[Tuner, str]] = {
     "MERT, 1 + 20 starts, all to convergence": (Mert(survivors=1.0), "90.7 s, 27.10"),
@@ -65,13 +61,6 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{len(pool):,} hypotheses x 14 features: {arrays:.0f} MB of arrays, process {peak:.0f} MB")
 """
 """Builds a pool of 1,000 x 2,000 hypotheses from ten parts."""
-
-
-def timed(work: Callable[[], Result]) -> tuple[Result, float, float]:
-    """The result of `work`, CPU seconds of all threads, wall seconds."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    result = work()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
 
 
 def main() -> None:

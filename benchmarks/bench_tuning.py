@@ -17,12 +17,12 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from measuring import timed
 
 from replitune.phrase.dev_decoder import DevDecoder, FirstDecoding
 from replitune.phrase.system import PhraseSystem
@@ -109,13 +109,6 @@ def main() -> None:
             f"| {statistics.median(scores):.2f} ({min(scores):.2f}, {max(scores):.2f}) |",
             flush=True,
         )
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """The result of `work`, CPU seconds of all threads, wall seconds."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    result = work()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
 
 
 if __name__ == "__main__":

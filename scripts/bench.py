@@ -163,7 +163,8 @@ def compare(name: str, arguments: list[str], options: argparse.Namespace, then: 
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(then), options.against], check=True)
     try:
-        shutil.copy(ROOT / "benchmarks" / name, then / "benchmarks")
+        for file in (name, "measuring.py"):
+            shutil.copy(ROOT / "benchmarks" / file, then / "benchmarks")
         least: dict[tuple[str, str], dict[Path, float]] = {}
         for _ in range(options.rounds):
             for root in (then, ROOT):

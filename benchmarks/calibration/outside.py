@@ -307,7 +307,7 @@ def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
             drawn.summary.a, drawn.summary.b, drawn.summary.seg, df, drawn.summary.both, drawn.summary.units
         )
         if cell.paired:
-            s = paired(s, drawn)
+            s = paired(s)
         if cell.n == 1:
             values, nus, variance = s.seg[:, None], df[:, None], s.seg
         else:
@@ -335,7 +335,7 @@ def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
     return found
 
 
-def paired(s: Summary, drawn: Drawn) -> Summary:
+def paired(s: Summary) -> Summary:
     """A summary with the differences of pairs of runs as B, and zeros as A."""
     return Summary(np.zeros_like(s.a), s.b - s.a, s.seg, s.nu_seg, s.both, s.units)
 

@@ -49,9 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.every <= 0:
-        raise ReplituneError(
-            "--every is not allowed", found=str(options.every), expected="more than 0 seconds"
-        )
+        raise ReplituneError("--every is not allowed", found=str(options.every), expected="more than 0")
     with contextlib.suppress(KeyboardInterrupt):  # the usual way to end it
         _watch(options)
 

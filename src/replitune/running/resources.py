@@ -24,8 +24,7 @@ class Resources(Settings):
     mem_mb: Annotated[
         int | None,
         about(
-            "Memory of each job. By default estimated from the sizes of its texts; more when it is "
-            "tried again.",
+            "Memory of each job. By default estimated from the sizes of its texts; more when tried again.",
             ge=1,
         ),
     ] = None

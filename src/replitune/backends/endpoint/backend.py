@@ -91,12 +91,8 @@ class Endpoint(Backend):
                 complain((*here, *place), "a prompt without {source}")
             if "examples" in used and not given.examples:
                 complain((*here, "examples"), "the number of examples is not given", fix="examples: 5")
-        if wrong := {*given.sampling} & {*OURS, str(given.seed_as)}:
-            complain(
-                (*here, "sampling"),
-                "`sampling` has keys that other settings set",
-                found=", ".join(sorted(wrong)),
-            )
+        if wrong := ", ".join(sorted({*given.sampling} & {*OURS, str(given.seed_as)})):
+            complain((*here, "sampling"), "`sampling` has keys that other settings set", found=wrong)
         runs, prompts = experiment["replicas"].get("prompt"), len(given.prompts)
         if prompts and (prompts > 1 if runs is None else prompts < runs):
             complain(

@@ -21,8 +21,7 @@ class VocabularySettings(Settings):
 
     kind: Annotated[Literal["bpe", "unigram"], about("How SentencePiece cuts words.")] = "bpe"
     size: Annotated[
-        Pieces | tuple[Pieces, Pieces],
-        about("Number of pieces; for separate vocabularies also [source, target]."),
+        Pieces | tuple[Pieces, Pieces], about("Pieces; for separate vocabularies also [source, target].")
     ] = 4000
     shared: Annotated[bool, about("One vocabulary for both languages.")] = True
     normalization: Annotated[

@@ -75,8 +75,8 @@ class CommandSettings(SystemSettings):
     decode: Annotated[
         Text | None,
         about(
-            "Required. Translates {source} line by line to {output}, or without that place to what "
-            "it prints."
+            "Required. Translates {source} line by line into {output}; without that place, prints "
+            "the translation."
         ),
     ] = None
     nbest: Annotated[

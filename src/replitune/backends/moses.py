@@ -66,8 +66,8 @@ class MosesSettings(SystemSettings):
     programs: Annotated[
         dict[str, Text],
         about(
-            "Single programs that are elsewhere: `{lmplz: /opt/kenlm/bin/lmplz}`; of moses, lmplz, "
-            "train-model.perl, mert-moses.pl, extractor."
+            "Single programs that are elsewhere, of moses, lmplz, train-model.perl, mert-moses.pl, "
+            "extractor: `{lmplz: /opt/kenlm/bin/lmplz}`."
         ),
     ] = msgspec.field(default_factory=dict)
     ini: Annotated[Text | None, about("A ready moses.ini. Without it the model is trained.")] = None

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from replitune.replicas import MOST_REPLICAS
 from replitune.running.resources import Resources
-from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of, shown
+from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of
 from replitune.tuners import TUNERS
 
 Number = Annotated[int, about("Number of runs.", ge=1, le=MOST_REPLICAS)]
@@ -47,9 +47,7 @@ class Counts(Kind):
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping) or not value:
-            return reading.wrong(
-                path, "numbers of runs are not allowed", found=shown(value), expected=self.words
-            )
+            return reading.not_allowed(value, path, self.words)
         numbers, good = {}, True
         keys = [*self.keys, *self.beside]
         for key, given in value.items():

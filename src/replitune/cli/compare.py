@@ -102,8 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="controls",
         metavar="METRIC",
-        help="with --human: metrics that sharpen the judgements of some segments by their scores of "
-        "all (docs/judging.md)",
+        help="with --human: metrics whose scores of all segments sharpen the judgements of some "
+        "(docs/judging.md)",
     )
     parser.add_argument(
         "--first-segment",
@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge-next",
         metavar="FILE",
-        help="write a CSV of outputs to judge: more where the metrics of --with differ more",
+        help="write a CSV of outputs to judge, with more segments where the metrics of --with differ more",
     )
     parser.add_argument(
         "--budget",

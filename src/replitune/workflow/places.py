@@ -20,7 +20,7 @@ def top() -> Path:
         if (folder / "Snakefile").is_file():
             return folder
     raise ReplituneError(
-        "the workflow is not where replitune is installed",
+        "the files of the workflow are not in the installation",
         file=here.with_name("files"),
         fix="install replitune again",
     )

@@ -67,9 +67,7 @@ class Endpoint(Backend):
                 complain(here, f"key `{name}` is missing in {'.'.join(here)}")
         parts = urlsplit(given.url)
         if given.url and (parts.scheme not in ("http", "https") or "@" in parts.netloc or parts.query):
-            expected = (
-                "http:// or https://, without user, password or query: the key has a place of its own"
-            )
+            expected = "http:// or https://, without user, password or query: the key is set by `key`"
             complain((*here, "url"), "`url` is not the address of a server", expected=expected)
         if given.key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", given.key):
             # the value may be a key, so it is not shown
@@ -131,7 +129,7 @@ class Endpoint(Backend):
             raise ReplituneError(
                 f"environment variable {name} holds no usable key for system {self.system}",
                 expected=f"{SHORTEST_KEY} characters or more, without blanks, quotes and backslashes",
-                fix=f"export {name}=..., or leave `key` out where the server wants none",
+                fix=f"export {name}=..., or leave `key` out if the server needs none",
             )
         return value
 

@@ -62,7 +62,7 @@ class Marian(Backend):
                 f"system {self.system}: training with several threads cannot be repeated",
                 found=f"threads: {threads}",
                 expected="one thread for each run: runs are trained side by side",
-                fix="say `deterministic: false` if you can do without the same bytes",
+                fix="set `deterministic: false` if each training may give other bytes",
             )
 
     def missing(self) -> list[ReplituneError]:

@@ -85,7 +85,7 @@ def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
     fix = None
     if code == -signal.SIGKILL:
         reason = "it was killed"
-        fix = "often for want of memory: give the job more, or Marian less (option workspace)"
+        fix = "often for lack of memory: give the job more, or Marian less (option workspace)"
     elif reason == "Not implemented":
         fix = "Marian says this of an option whose value has the wrong type: check `options`"
     return ReplituneError(f"marian {what} failed", found=reason or f"exit status {code}", fix=fix)

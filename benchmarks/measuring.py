@@ -1,4 +1,4 @@
-"""What the benchmarks here measure by."""
+"""Takes the times that the benchmarks print."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Speed and quality of the phrase decoder, as Markdown.
+"""Measure speed and quality of the phrase decoder; prints Markdown.
 
     python benchmarks/bench_decoder.py MODEL SOURCE REFERENCE [--weights weights.json] [--lines N]
 
-Times are CPU milliseconds per sentence of one thread, kernels compiled, text in and text out.
-The model score is what the search maximises; the higher, the fewer search errors. BLEU is
-sacrebleu's with `tokenize=none`.
+Times are CPU milliseconds per sentence with one thread, with compiled kernels, from text to text. The
+model score is what the search maximises: the higher it is, the fewer search errors. BLEU is sacrebleu's
+with `tokenize=none`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import json
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import sacrebleu
+from measuring import cpu
 
 from replitune.phrase.decoder import Decoder
 from replitune.phrase.model import PhraseModel
@@ -27,16 +26,6 @@ from replitune.phrase.settings import SearchSettings
 from replitune.running.files import read_lines
 
 POP_LIMITS = (100, 200, 320, 400, 600, 800)
-
-
-def cpu_seconds(work: Callable[[], object], repeat: int) -> float:
-    """The least CPU time of `repeat` runs: the others were disturbed."""
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def first_sentence(model: Path, line: str) -> float:
@@ -90,12 +79,9 @@ def main() -> None:
         decoder = Decoder(model, weights, SearchSettings(pop_limit=limit))
         decoder.nbest(source[:1], 2, distinct=True)
         decoder.decode(source[:1])
-        one = cpu_seconds(lambda: decoder.decode(source), arguments.repeat)  # noqa: B023
+        one = cpu(lambda: decoder.decode(source), arguments.repeat)  # noqa: B023
         size = arguments.nbest
-        many = cpu_seconds(
-            lambda: decoder.nbest(source, size, distinct=True),  # noqa: B023
-            arguments.repeat,
-        )
+        many = cpu(lambda: decoder.nbest(source, size, distinct=True), arguments.repeat)  # noqa: B023
         total, bleu = score(decoder)
         per = 1000 / len(source)
         times = [f"{seconds * per:.2f}" for seconds in (one, many)]
@@ -110,7 +96,7 @@ def main() -> None:
     rows = [["words", "cube 320, ms", "ms per word"]]
     for length in (10, 20, 50, 100, 200, 400):
         line = " ".join(words[first : first + length])
-        taken = 1000 * cpu_seconds(lambda: decoder.decode([line]), 5)  # noqa: B023
+        taken = 1000 * cpu(lambda: decoder.decode([line]), 5)  # noqa: B023
         rows.append([str(length), f"{taken:.2f}", f"{taken / length:.3f}"])
     print(f"\nLength of a sentence, distortion limit 6\n\n{table(rows)}")
 

@@ -1,9 +1,9 @@
-"""What asking costs beside the model: 3,000 segments x 5 samples x 2 systems against a stub.
+"""Measure what asking costs besides the model: 3,000 segments x 5 samples x 2 systems, with a stub.
 
     python benchmarks/bench_endpoint.py
 
-A process for each replica, as in the workflow; once from nothing, once with all answers kept. CPU is
-user + sys of the job; that of the stub, another process, is not counted.
+Each replica is a process, as in the workflow; once without answers, once with all answers kept. CPU is
+user + sys of the job; the stub, another process, is not counted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""The hierarchical system beside the phrase-based one: training, decoding, tuning, as Markdown.
+"""Compare training, decoding and tuning of the hierarchical and the phrase-based system; prints Markdown.
 
    python benchmarks/bench_hiero.py MULTI30K [--seeds 5] [--lines N]
 
-German to English, one 5-gram language model. Times are CPU seconds or milliseconds per sentence of
-one thread, kernels compiled, text in and text out; the phrase-based system, in the same run, says
-how fast the machine is. Decoding is of test_2016_flickr with the weights lm .3, tm 4 x .2, glue .5,
-word penalty -.3; tuning is on val with settings at their defaults. BLEU is sacrebleu's with
-`tokenize=none`.
+German to English, with one 5-gram language model. Times are CPU seconds, or milliseconds per sentence,
+with one thread and compiled kernels, from text to text; the phrase-based system in the same run shows
+how fast the machine is. test_2016_flickr is decoded with the weights lm .3, tm 4 x .2, glue .5, word
+penalty -.3; tuning is on val with default settings. BLEU is sacrebleu's with `tokenize=none`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import sacrebleu
-from bench_decoder import cpu_seconds
+from measuring import cpu
 
 from replitune.hiero.decoder import Decoder
 from replitune.hiero.model import HieroModel
@@ -64,7 +63,7 @@ def bleu(texts: Text, reference: Text) -> float:
 
 
 def train(folder: Path, multi30k: Path) -> None:
-    """Train both, from the text to the model."""
+    """Train both systems, from text to model."""
     print("| training, from text to model | CPU s | peak MB | rules or options |")
     print("| --- | --- | --- | --- |")
     sides = [str(multi30k / f"train.lc.norm.tok.{side}.gz") for side in ("de", "en")]
@@ -75,14 +74,14 @@ def train(folder: Path, multi30k: Path) -> None:
         command += ["--settings", settings, "--source", sides[0], "--target", sides[1]]
         subprocess.run([*command, "--out", str(folder / backend)], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         counts = json.loads((folder / backend / "model.json").read_text())["counts"]
         kept = counts.get("rules", counts.get("options"))
-        print(f"| {backend} | {cpu:.1f} | {after.ru_maxrss // 1024} | {kept:,} |", flush=True)
+        print(f"| {backend} | {seconds:.1f} | {after.ru_maxrss // 1024} | {kept:,} |", flush=True)
 
 
 def decode(folder: Path, source: Text, reference: Text) -> None:
-    """Speed and scores by the number of pops."""
+    """Print speed and scores by the number of pops."""
     per = 1000 / len(source)
     start = time.perf_counter()
     model = HieroModel.load(folder / "hiero")
@@ -91,7 +90,7 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
     phrase_model = PhraseModel.load(folder / "phrase")
     phrase = PhraseDecoder(phrase_model, phrase_model.layout.sensible())
     phrase.decode(source[:1])
-    one = cpu_seconds(lambda: phrase.decode(source), REPEAT) * per
+    one = cpu(lambda: phrase.decode(source), REPEAT) * per
     print(f"The phrase-based decoder, as it is set by default: {one:.2f} ms.\n")
     print(f"| pops | 1-best, ms | of the phrase-based | {NBEST} distinct, ms | score | BLEU |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -99,8 +98,8 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
         decoder = Decoder(model, weights, HieroSearchSettings(pop_limit=pops))
         decoder.nbest(source[:1], 2, distinct=True)
         decoder.decode(source[:1])
-        best = per * cpu_seconds(partial(decoder.decode, source), REPEAT)
-        many = per * cpu_seconds(partial(decoder.nbest, source, NBEST, distinct=True), REPEAT)
+        best = per * cpu(partial(decoder.decode, source), REPEAT)
+        many = per * cpu(partial(decoder.nbest, source, NBEST, distinct=True), REPEAT)
         found = decoder.nbest(source, 1)
         score = float((found.score - 100 * found.copied).mean())
         print(
@@ -110,12 +109,12 @@ def decode(folder: Path, source: Text, reference: Text) -> None:
         )
     decoder = Decoder(model, weights)
     decoder.forests(source[:1], 10)
-    forests = per * cpu_seconds(lambda: decoder.forests(source, 10), REPEAT)
+    forests = per * cpu(lambda: decoder.forests(source, 10), REPEAT)
     print(f"\nForests of 10 edges a word, pop 100: {forests:.2f} ms.\n")
 
 
 def tune(folder: Path, texts: dict[str, tuple[Text, Text]], seeds: int) -> None:
-    """Runs by each tuner, decoded."""
+    """Tune by each tuner, decode, and print times and scores."""
     print("| system | tuner | CPU s | val, median (min, max; sd) | test, median (min, max; sd) |")
     print("| --- | --- | --- | --- | --- |")
     objective = Objective(get_objective("bleu:tokenize=none"))
@@ -149,12 +148,13 @@ def tune(folder: Path, texts: dict[str, tuple[Text, Text]], seeds: int) -> None:
                     partial(stream, seed, "bench", algorithm),
                     LoopSettings(iterations=10),
                 )
-                cpu = time.process_time() - start
+                seconds = time.process_time() - start
                 scores = [bleu(system.translate(s, found.weights), r) for s, r in texts.values()]
-                rows.append((cpu, *scores))
-            cpu, val, test = zip(*rows, strict=True)
+                rows.append((seconds, *scores))
+            taken, val, test = zip(*rows, strict=True)
             print(
-                f"| {name} | {algorithm} | {statistics.median(cpu):.1f} | {spread(val)} | {spread(test)} |",
+                f"| {name} | {algorithm} | {statistics.median(taken):.1f} | {spread(val)} "
+                f"| {spread(test)} |",
                 flush=True,
             )
 

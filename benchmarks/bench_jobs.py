@@ -1,10 +1,11 @@
-"""What a job takes to start, and Snakemake to run one: prints Markdown tables.
+"""Measure what a job takes to start, and Snakemake to run one; prints Markdown tables.
 
     python benchmarks/bench_jobs.py [--replicas 20] [--cores 32] [--rounds 5]
 
-CPU seconds of whole jobs of an experiment so small that they do next to nothing, each run again by
-its recorded command, the best of some rounds; and, of a run of 7 systems x replicas on dev and a
-test set, of Snakemake's own process and of the jobs with their shells.
+First, CPU seconds of whole jobs of an experiment so small that they do next to nothing; each is run
+again by its recorded command, and the best of some rounds counts. Then, for a run of 7 systems x
+replicas on dev and a test set, CPU seconds of Snakemake's own process and of the jobs with their
+shells.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 
 
 def snakemake(folder: Path, experiment: dict[str, Any], *arguments: str) -> tuple[float, float]:
-    """CPU seconds of its own process, as last seen, and of all that it started."""
+    """CPU seconds of Snakemake's own process, as last seen, and of all processes that it started."""
     (folder / "x.yaml").write_text(yaml.safe_dump(experiment))
     command = [str(BIN / "snakemake"), "--snakefile", str(ROOT / "workflow/Snakefile")]
     command += ["--configfile", "x.yaml"]
@@ -79,7 +80,7 @@ def starts(folder: Path, rounds: int) -> None:
 
 
 def again(folder: Path, results: Path, record: dict[str, Any]) -> float:
-    """CPU seconds of a job that has nothing to take over."""
+    """CPU seconds of a job that can reuse nothing."""
     for name in record["outputs"]:
         (results / ".made" / f"{name}.json").unlink(missing_ok=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

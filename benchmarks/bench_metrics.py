@@ -1,9 +1,9 @@
-"""What metrics cost, beside sacrebleu in the same run; prints Markdown tables.
+"""Measure what metrics cost, and sacrebleu in the same run; prints Markdown tables.
 
     python benchmarks/bench_metrics.py [--data DIR] [--only TEXT] [--million N]
 
-CPU seconds of this process, the best of three runs; compiled kernels are loaded before the
-clock starts. DIR holds `multeval-example`, `multi30k` and `multi30k-replicas`.
+CPU seconds of this process, the best of three runs; compiled kernels are loaded before the clock
+starts. DIR holds `multeval-example`, `multi30k` and `multi30k-replicas`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sacrebleu
+from measuring import cpu
 
 from replitune.metrics.bleu import Bleu
 from replitune.metrics.ngrams import count_matches
@@ -33,7 +34,7 @@ from replitune.statistics.scoring import score_outputs
 
 
 class Row(NamedTuple):
-    """One line of the first table; `limit` segments where the peer is slow."""
+    """One row of the first table; only `limit` segments if the peer is slow."""
 
     spec: str
     peer: Callable[[], Any]
@@ -45,16 +46,6 @@ ROWS = [
     Row("bleu", lambda: sacrebleu.BLEU(force=True)),
     Row("bleu:tokenize=intl", lambda: sacrebleu.BLEU(tokenize="intl", force=True)),
 ]
-
-
-def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
-    """CPU seconds of the fastest of `repeats` runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def multeval(data: Path) -> tuple[list[str], list[str]]:
@@ -75,7 +66,7 @@ def against_sacrebleu(data: Path, only: str) -> None:
         hyps, ref = (lines[:limit] for lines in multeval(data))
         metric = get_metric(spec)
         rows = metric.statistics(hyps, [ref])  # compiles
-        # New objects each time: sacrebleu's tokenisers remember what they have seen.
+        # New objects each time, because sacrebleu's tokenisers cache what they have seen.
         ours = cpu(lambda: get_metric(spec).statistics(hyps, [ref]))  # noqa: B023
         theirs = cpu(lambda: peer()._extract_corpus_statistics(hyps, [ref]), 1 if limit else 3)  # noqa: B023
         score = float(metric.score(rows.sum(axis=0)))
@@ -150,7 +141,7 @@ def replicas(data: Path, specs: list[str]) -> None:
 
 
 def altered(hyps: list[str], rng: np.random.Generator) -> Iterator[str]:
-    """Each line with three words dropped or doubled: outputs that are nearly all distinct."""
+    """Each line with three words dropped or repeated, so that nearly all outputs are distinct."""
     for line, places in zip(hyps, rng.random((len(hyps), 3)), strict=True):
         words = line.split()
         for place in places:
@@ -203,7 +194,7 @@ def main() -> None:
     data = Path(arguments.data)
     print(f"Python {sys.version.split()[0]}, sacrebleu {sacrebleu.__version__}, one core")
     if arguments.million:
-        million(data, arguments.million)  # first: its peak of memory is the process's
+        million(data, arguments.million)  # first, because the peak memory of the process is printed for it
     against_sacrebleu(data, arguments.only)
     if arguments.only in "bleu":
         parts_of_bleu(data)

@@ -1,13 +1,12 @@
-"""Whole commands of ours beside whole commands of peers, in the same minutes; prints Markdown.
+"""Compare whole commands of ours with those of peers, in the same minutes; prints Markdown.
 
     python benchmarks/bench_peers.py --data DIR [--compare-mt PROGRAM] [--multeval PROGRAM]
                                      [--moses FOLDER --nbest FOLDER] [--only TEXT]
 
-CPU seconds (user + system, all threads and children) of each command from its start, the better of
-two runs, or of one that takes a minute, on the multeval example; ours with compiled kernels in the
-cache. `--nbest` is a folder with nbest.txt, ref.txt and init.ini, `--moses` one with Moses'
-extractor, kbmira and mert.
-A peer that is not given is left out, and it is said.
+CPU seconds (user + system, all threads and children) of each command from its start, on the multeval
+example: the better of two runs, or a single run if it takes a minute; ours with compiled kernels in
+the cache. `--nbest` is a folder with nbest.txt, ref.txt and init.ini, `--moses` one with Moses'
+extractor, kbmira and mert. Peers that are not given are left out and listed at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ONE = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Race:
-    """What a peer and we do on the same texts; each a list of commands, one after the other."""
+    """The same work by a peer and by us; each side is a list of commands, run one after the other."""
 
     work: str
     peer: str
@@ -38,7 +37,7 @@ class Race:
 
 
 def seconds(commands: Sequence[Sequence[str]], folder: Path) -> float:
-    """CPU seconds of the commands; one that fails ends the benchmark with what it said."""
+    """CPU seconds of the commands; if one fails, the benchmark ends with its messages."""
     total = 0.0
     environment = {**os.environ, **dict.fromkeys(ONE, "1")}
     for command in commands:

@@ -1,4 +1,4 @@
-"""CPU seconds and memory of training a phrase-based system, and its language model's perplexity.
+"""Measure CPU seconds and memory of training a phrase-based system, and its LM's perplexity.
 
     python benchmarks/bench_phrase_training.py DATA [--source de --target en --threads 1]
 
@@ -21,7 +21,7 @@ from replitune.running.files import read_lines
 
 
 def usage() -> tuple[float, float]:
-    """CPU seconds and peak resident megabytes, of this process and those that it has started."""
+    """CPU seconds and peak resident megabytes of this process and those that it started."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in used), max(u.ru_maxrss for u in used) / 1024
 

@@ -1,12 +1,13 @@
-"""What the report costs on finished tests; prints a Markdown table.
+"""Measure what the report costs after finished tests; prints a Markdown table.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_report.py [--folder DIR] [--systems 7]
         [--replicas 60] [--segments 3000] [--metrics bleu chrf ter bleu:...]
 
-The experiment is made up: every replica of a system takes its output of a segment from a few
-spoilt copies of the reference, as tuner runs do, and everything up to the report is made by the
-commands of the workflow. With --folder it is kept and taken over by the next run. The time to the
-first picture is that of the page in headless Chromium, the least of five openings, where there is one.
+The experiment is synthetic: every replica of a system takes its output for a segment from a few
+corrupted copies of the reference (runs of a tuner, too, often share outputs); everything from scores
+to the report is made by the commands of the workflow. With --folder it is kept, and reused by the next
+run. The time to the first picture is the least of five openings of the page in headless Chromium, if
+there is one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from replitune.experiment.jobs import jobs_of
 from replitune.experiment.reading import resolve
 
 VARIANTS = 8
-"""Different outputs of a segment by the replicas of one system."""
+"""How many different outputs the replicas of one system have for a segment."""
 METRICS = ("bleu", "chrf", "ter", "bleu:id=bleu-2,max_ngram_order=2")
 METHODS = ("crossed", "clark", "clark-bootstrap", "fu-ar", "fu-bootstrap", "riezler", "graham")
 
@@ -76,7 +77,7 @@ def first_picture(page: Path) -> str:
 
 
 def settings(options: argparse.Namespace, folder: Path) -> dict:
-    """A third of the replicas from each tuner; the outputs are files."""
+    """An experiment with given outputs, where each of three tuners made a third of the replicas."""
     third = options.replicas // 3
     files = {tuner: f"{folder}/{{name}}/{tuner}.{{1..{third}}}.txt" for tuner in ("mert", "mira", "pro")}
     systems = {
@@ -99,13 +100,13 @@ def settings(options: argparse.Namespace, folder: Path) -> dict:
 
 
 def metric_entry(word: str) -> str | dict:
-    """A metric as it stands in an experiment file; `id=` names it."""
+    """A metric as in an experiment file; `id=` names it."""
     name, _, options = word.partition(":")
     return {"name": name, **dict(o.split("=") for o in options.split(","))} if options else name
 
 
 def finish(experiment: Experiment, segments: int) -> None:
-    """Texts, and the commands that come before the report."""
+    """Make the texts, and run the jobs that come before the report."""
     rng = random.Random(1)
     words = [f"w{i}" for i in range(4000)]
     lines = [
@@ -142,7 +143,7 @@ def finish(experiment: Experiment, segments: int) -> None:
 
 
 def job(experiment: Experiment, stage: str, **names: str) -> tuple[float, float, float]:
-    """What `measured` says of one job of the workflow."""
+    """What `measured` returns for one job of the workflow."""
     return measured("job", stage, "--settings", experiment.stage(stage, **names).json)
 
 

@@ -1,11 +1,11 @@
-"""How planning and testing grow: prints Markdown tables.
+"""Measure how the costs of planning and testing grow; prints Markdown tables.
 
     python benchmarks/bench_scale.py plan [--jobs 1000 10000 50000]
     python benchmarks/bench_scale.py store [--systems 10 30 100] [--replicas 60] [--segments 3000]
 
-`plan`: CPU seconds of a whole dry run of experiments of so many jobs. `store`: simulated BLEU
-statistics of so many systems, written as `replitune score` writes them, then `replitune test`
-of all systems against one baseline as a process of its own: CPU seconds and peak memory.
+`plan`: CPU seconds of a whole dry run of experiments with so many jobs. `store`: simulated BLEU
+statistics of so many systems are written as `replitune score` writes them, then a separate process
+runs `replitune test` on all systems against one baseline: CPU seconds and peak memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TESTSETS = 4
 
 
 def ran(command: list[str], folder: Path) -> tuple[float, float, str]:
-    """CPU seconds, peak MB, and what it printed."""
+    """CPU seconds and peak MB of a command, and what it printed."""
     with open(folder / "said", "w+") as said:
         process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said)
         _, status, used = os.wait4(process.pid, 0)
@@ -72,13 +72,13 @@ def plan(sizes: list[int]) -> None:
 
 
 def simulate(folder: Path, system: int, replicas: int, segments: int) -> int:
-    """BLEU statistics of one system; bytes on disk."""
+    """Write BLEU statistics of one system; returns their bytes on disk."""
     rng = stream(2011, "scale", system)
     metric = get_metric("bleu")
     name = f"s{system:04d}"
     ids = tuple(f"seed-{r:03d}" for r in range(1, replicas + 1))
     length = stream(2011, "scale", "lengths").integers(8, 45, segments)
-    # replicas agree on most segments, as those of a tuner do
+    # replicas agree on most segments, as replicas of one tuner do
     share = np.clip(0.5 + 0.002 * (system % 50) + 0.1 * rng.normal(size=segments), 0.05, 0.95)
     same = rng.random((replicas, segments)) < 0.7
     quality = np.where(same, share, np.clip(share + 0.05 * rng.normal(size=same.shape), 0.02, 1))

@@ -1,11 +1,11 @@
-"""Comparing tables of scores, beside evalstats and evalsig; prints Markdown.
+"""Measure comparisons of tables of scores, ours and by evalstats and evalsig; prints Markdown.
 
     python benchmarks/bench_scores.py [--peers PYTHON] [--segments 1000 20000] [--large]
 
-CPU seconds (user + system) of a whole command on the same CSV: two systems, five runs. What each
-says of runs is not the same: docs/evidence.md. PYTHON is that of an environment with evalstats
-and evalsig; without it they are left out, and it is said. `--large` adds a million segments of ten
-runs of two systems, as Parquet and as JSON lines, ours alone.
+CPU seconds (user + system) of a whole command on the same CSV: two systems, five runs. They differ in
+what they say about runs: docs/evidence.md. PYTHON is that of an environment with evalstats and evalsig;
+without it they are left out, with a note. `--large` adds a million segments of ten runs of two systems,
+as Parquet and as JSON lines, for ours only.
 """
 
 from __future__ import annotations
@@ -81,7 +81,6 @@ def table(segments: int, runs: int) -> pa.Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default="", help="not used")
     parser.add_argument("--peers", default=os.environ.get("EVAL_PEERS", ""))
     parser.add_argument("--segments", type=int, nargs="+", default=[1000, 20_000])
     parser.add_argument("--large", action="store_true")
@@ -110,7 +109,7 @@ def main() -> None:
 
 
 def large(folder: Path) -> None:
-    """A million segments."""
+    """Print rows for a million segments."""
     whole = table(1_000_000, 10)
     pq.write_table(whole, folder / "large.parquet")
     with open(folder / "large.jsonl", "w", encoding="utf-8") as handle:

@@ -1,11 +1,11 @@
-"""What the tests cost, beside sacrebleu in the same run; prints Markdown tables.
+"""Measure what the tests cost, and sacrebleu in the same run; prints Markdown tables.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_significance.py [--data DIR] [--threads N]
                                                                   [--only PART ...]
 
 CPU seconds of this process (all its threads), the best of three runs; compiled kernels are loaded
 before the clock starts. DIR holds `multeval-example`; more replicas than it has are made by taking
-each segment's output from one of its three runs at random, more segments by going round.
+each segment's output from one of its three runs at random, more segments by repeating them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import cpu
 
 from replitune.metrics.base import Metric
 from replitune.metrics.registry import get_metric
@@ -34,16 +35,6 @@ from replitune.statistics.systems import SystemStatistics
 SPECS = ("bleu:tokenize=none", "nist:tokenize=none", "ter", "chrf")
 SAMPLES = 10_000
 SOURCES = ("baseline", "sys1", "sys2")
-
-
-def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
-    """CPU seconds of the fastest of `repeats` runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def texts(data: Path) -> tuple[dict[str, list[list[str]]], list[str]]:
@@ -67,7 +58,7 @@ def replicas(name: str, runs: np.ndarray, n: int, N: int, seed: int) -> SystemSt
 def tested(
     metric: Metric, a: SystemStatistics, b: SystemStatistics, method: str | dict[str, Any], samples: int
 ) -> Callable[[], Any]:
-    """One test of one pair, with nothing drawn before."""
+    """A function that runs one test of one pair, without reusing earlier draws."""
     given = TestSetScores(
         {metric.id: (metric, {a.name: a, b.name: b})}, np.arange(a.segments, dtype=np.int32)
     )
@@ -75,7 +66,7 @@ def tested(
 
 
 def sizes(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
-    """The sizes of published experiments, method by method."""
+    """The cost of each method at the sizes of published experiments."""
     index = {"name": "clark", "pairing": "index", "id": "clark-index"}
     mean = {"name": "clark", "aggregation": "mean", "id": "clark-mean"}
     yield "| method | 1 v 1 x 2,489 | 20 v 20 x 2,489 | 60 v 60 x 3,064 |"
@@ -91,7 +82,7 @@ def sizes(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
 
 
 def curves(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]:
-    """Cost against each of segments, replicas and samples, the others held."""
+    """The cost by numbers of segments, replicas or samples, with the other two held fixed."""
     steps: list[tuple[str, list[tuple[int, int, int]]]] = [
         ("segments", [(10, N, 10_000) for N in (1000, 2000, 4000, 8000)]),
         ("replicas", [(n, 2000, 10_000) for n in (10, 20, 40, 80)]),
@@ -116,7 +107,7 @@ def curves(metric: Metric, base: np.ndarray, other: np.ndarray) -> Iterator[str]
 def seven_systems(
     metrics: list[Metric], runs: dict[str, list[np.ndarray]]
 ) -> tuple[dict[str, tuple[Metric, dict[str, SystemStatistics]]], np.ndarray]:
-    """Of 60 replicas and 3,064 segments, by metric; and documents of one segment."""
+    """Seven systems of 60 replicas and 3,064 segments, by metric; and documents of one segment."""
     given = {}
     for k, metric in enumerate(metrics):
         systems = {f"s{s}": replicas(f"s{s}", runs[SOURCES[s % 3]][k], 60, 3064, s) for s in range(7)}
@@ -153,7 +144,7 @@ def everything(metrics: list[Metric], runs: dict[str, list[np.ndarray]], threads
 
 
 def answers(metrics: list[Metric], runs: dict[str, list[np.ndarray]]) -> Iterator[str]:
-    """`crossed` with all that it says beside p, of seven systems: 21 pairs, corrected together."""
+    """`crossed` with all that it reports besides p, for seven systems: 21 pairs, corrected together."""
     given, documents = seven_systems(metrics, runs)
     margins = dict.fromkeys(given, 0.5)
     scores = TestSetScores(given, documents)
@@ -165,7 +156,7 @@ def answers(metrics: list[Metric], runs: dict[str, list[np.ndarray]]) -> Iterato
 
 
 def sacrebleus(hyps: list[str], others: list[str], ref: list[str]) -> Iterator[str]:
-    """The peer, its start-up left out."""
+    """The peer, without its start-up."""
     from sacrebleu.metrics import BLEU
     from sacrebleu.significance import PairedTest
 

@@ -1,13 +1,12 @@
-"""TER, chrF, NIST, RIBES and METEOR beside their peers in the same run; prints Markdown.
+"""Measure TER, chrF, NIST, RIBES and METEOR, and their peers in the same run; prints Markdown.
 
     python benchmarks/bench_ter_chrf.py [--data DIR] [--sample 400] [--verify]
 
-Segments per CPU second of this process (METEOR: of its Java processes too), references
-included, the best of three runs; compiled kernels are loaded before the clock starts. A slow
-peer scores an even sample of the same segments. `--verify` instead
-compares the TER and chrF statistics of every distinct hypothesis of all nine files of
-`multeval-example` with sacrebleu's (minutes). DIR holds `multeval-example`, `multi30k` and
-`multi30k-replicas`.
+Segments per CPU second of this process (for METEOR, of its Java processes, too), references included,
+the best of three runs; compiled kernels are loaded before the clock starts. A slow peer scores only
+evenly spaced segments. `--verify` instead compares the TER and chrF statistics of every distinct
+hypothesis in all nine files of `multeval-example` with sacrebleu's (takes minutes). DIR holds
+`multeval-example`, `multi30k` and `multi30k-replicas`.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sacrebleu
+from measuring import cpu
 
 from replitune.errors import ReplituneError
 from replitune.metrics.meteor import Meteor
@@ -32,19 +32,9 @@ from replitune.statistics.outputs import read_outputs
 
 
 def cpu_now() -> float:
-    """CPU seconds so far of this process and of children that have ended."""
+    """CPU seconds so far of this process and its children that have ended."""
     usage = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(part.ru_utime + part.ru_stime for part in usage)
-
-
-def cpu(work: Callable[[], Any], repeats: int = 3) -> float:
-    """CPU seconds of the fastest of `repeats` runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = cpu_now()
-        work()
-        seconds.append(cpu_now() - start)
-    return min(seconds)
 
 
 def multeval(data: Path, system: str = "baseline", run: int = 0) -> list[str]:
@@ -61,7 +51,7 @@ class TestSet(NamedTuple):
 
 
 def test_sets(data: Path) -> list[TestSet]:
-    """Long sentences of one run, and short ones of all replicas of a system."""
+    """One run with long sentences, and all replicas of a system with short ones."""
     hyps = multeval(data)
     ref = read_lines(data / "multeval-example" / "refs.test2010.lc.tok.en.0.gz")
     files = sorted((data / "multi30k-replicas").glob("dl6.*.test2016.gz"))
@@ -105,7 +95,7 @@ def table(data: Path, sample: int) -> None:
         for spec, peer, limit in rows:
             get_metric(spec).statistics(hyps[:2], [ref[:2]])  # compiles
 
-            # New objects each time: sacrebleu's tokenisers remember what they have seen.
+            # New objects each time, because sacrebleu's tokenisers cache what they have seen.
             def work(spec: str = spec) -> None:
                 metric = get_metric(spec)
                 metric.segment_statistics(hyps, segments, metric.prepare([ref]))  # noqa: B023
@@ -125,7 +115,7 @@ def evenly(n: int, sample: int) -> np.ndarray:
 
 
 def meteor(data: Path) -> None:
-    """METEOR has no peer but itself: what its start costs, and a line."""
+    """Print what METEOR's start costs, and each segment. It has no peer other than itself."""
     name, hyps, _, ref = test_sets(data)[0]
     metric = Meteor(workers=1)
     seconds = []
@@ -136,7 +126,7 @@ def meteor(data: Path) -> None:
             metric.segment_statistics(hyps[:n], np.arange(n), prepared)
             prepared.workers.close()
 
-        seconds.append(cpu(work, 1))
+        seconds.append(cpu(work, 1, cpu_now))
     each = (len(hyps) - 1) / (seconds[1] - seconds[0])
     print(f"\nMETEOR, {name}: start {seconds[0]:.1f} CPU-s, then {each:,.0f} segments per CPU-s")
 

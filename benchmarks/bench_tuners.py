@@ -1,12 +1,12 @@
-"""CPU time and quality of the tuners on one n-best file; prints a Markdown table.
+"""Measure CPU time and quality of the tuners on one n-best file; prints a Markdown table.
 
   python benchmarks/bench_tuners.py NBEST REFS INIT [--seeds 5] [--threads 1]
 
-NBEST in Moses' format, REFS its references (tokenised), INIT the start weights (.json or .ini).
-CPU seconds of one thread (user and system), compiled code cached: everything runs once before
-it is timed. Reading is timed apart. BLEU is that of each weight vector's choices from the full
-lists, case-sensitive, tokens as they are. With more threads, wall seconds stand beside CPU
-seconds: for a quiet machine. The memory of a large pool is that of a process of its own.
+NBEST is in Moses' format, REFS its references (tokenised), INIT the start weights (.json or .ini).
+CPU seconds (user and system) of one thread, with compiled code cached: everything runs once before it
+is timed. Reading is timed separately. BLEU is that of what each weight vector chooses from the full
+lists, case-sensitive, without tokenising. With more threads, compare wall seconds with CPU seconds only
+on a quiet machine. The memory of a large pool is measured in a separate process.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
+from measuring import timed
 
 from replitune.metrics.bleu import Bleu
 from replitune.running.files import read_lines
@@ -36,8 +34,6 @@ from replitune.tuning.pool import Pool
 from replitune.tuning.pro import Pro
 from replitune.tuning.weights import read_weights
 
-Result = TypeVar("Result")
-
 WORK: dict[str, tuple[Tuner, str]] = {
     "MERT, 1 + 20 starts, all to convergence": (Mert(survivors=1.0), "90.7 s, 27.10"),
     "MERT, 1 + 20 starts, 70% go on (default of --nbest)": (Mert(survivors=0.7), "90.7 s, 27.10"),
@@ -47,7 +43,7 @@ WORK: dict[str, tuple[Tuner, str]] = {
     "PRO, 5,000 samples, 50 kept (default)": (Pro(), "0.95 s, 26.23"),
     "PRO, the paper's, new weights alone": (Pro(interpolation=1.0, smooth_brevity=0.0), "0.95 s, 26.23"),
 }
-"""Name, tuner, and what Moses' tools took and reached on make_nbest.py's file (1,000 x 200)."""
+"""Name, tuner, and the time and BLEU of Moses' tools on an n-best file of 1,000 x 200."""
 
 
 GROW = """
@@ -64,14 +60,7 @@ arrays = (pool.features.nbytes + pool.statistics.nbytes) / 1e6
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{len(pool):,} hypotheses x 14 features: {arrays:.0f} MB of arrays, process {peak:.0f} MB")
 """
-"""A pool of 1,000 x 2,000 hypotheses that comes in ten parts."""
-
-
-def timed(work: Callable[[], Result]) -> tuple[Result, float, float]:
-    """The result, CPU seconds of all threads, wall seconds."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    result = work()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
+"""Builds a pool of 1,000 x 2,000 hypotheses from ten parts."""
 
 
 def main() -> None:

@@ -1,15 +1,15 @@
-"""Whole tuning runs of a phrase-based system: CPU time, where it goes, and the dev score.
+"""Measure whole tuning runs of a phrase-based system: CPU time, the part for decoding, dev score.
 
   python benchmarks/bench_tuning.py MODEL SOURCE REFERENCE [--seeds 5] [--threads 1] [--only mert]
 
-At most 10 decodings of 100 distinct translations, every setting at its default, metric BLEU
-on the tokens as they are. CPU seconds (user and system) of all threads, kernels compiled, the
-model loaded; medians over seeds. The runs of a tuner are replicas of one system, so the first one
-leaves its first decoding to the others. Prints Markdown.
+At most 10 decodings of 100 distinct translations, with default settings and BLEU without tokenising.
+CPU seconds (user and system) of all threads, with kernels compiled and the model loaded; medians over
+seeds. The runs of a tuner are replicas of one system, so they all reuse the first decoding of the first
+one. Prints Markdown.
 
-Tried without success: shared random directions for all starts of MERT (.07 to .3 of dev BLEU
-lost), its first phase on half of the segments (.1 lost), 10 random starts (other weights for half
-of the seeds), a pop limit of 200 (.07 lost).
+Tried without success: the same random directions for all starts of MERT (lost .07 to .3 of dev BLEU),
+its first phase on half of the segments (lost .1), 10 random starts (different weights for half of the
+seeds), a pop limit of 200 (lost .07).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from measuring import timed
 
 from replitune.phrase.dev_decoder import DevDecoder, FirstDecoding
 from replitune.phrase.system import PhraseSystem
@@ -54,7 +54,7 @@ def main() -> None:
     common = TemporaryDirectory()
 
     def tune(name: str, seed: int, n: int, most: int) -> tuple[LoopResult, float, float, float]:
-        """The result, CPU seconds in all and of decoding, wall seconds."""
+        """The result, CPU seconds of all work and of decoding, wall seconds."""
         tuner = get_tuner(name)
         first = FirstDecoding(Path(common.name) / f"{name}.npz", start, f"{n} segments")
         inner = DevDecoder(
@@ -109,13 +109,6 @@ def main() -> None:
             f"| {statistics.median(scores):.2f} ({min(scores):.2f}, {max(scores):.2f}) |",
             flush=True,
         )
-
-
-def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """The result, CPU seconds of all threads, wall seconds."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    result = work()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
 
 
 if __name__ == "__main__":

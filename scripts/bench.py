@@ -1,12 +1,11 @@
 """Run the benchmarks in benchmarks/ and write what they print into docs/benchmarks.md.
 
 CPU seconds, with a warm compile cache; peers run in the same process or beside it. Ratios are
-worth something on a quiet machine only: under load results are printed and not written, unless
---force. Benchmarks that do not run, by --only or because their data is not there, keep their
-section, and it is said.
+reliable only on a quiet machine: under load, results are printed but not written, unless --force is
+given. Benchmarks that do not run, because of --only or missing data, keep their section.
 
---against REV runs them beside those of another revision, in a temporary worktree, by turns, and
-prints the least of each number, then and now, with their ratio; nothing is written.
+--against REV runs them in turn with those of another revision, in a temporary worktree, and prints
+the least value of each number, then and now, with their ratio; nothing is written.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def main() -> int:
 
 
 def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments | None]:
-    """Scripts and their arguments; None where the data is missing."""
+    """Scripts and their arguments; None if the data is missing."""
     data, multi30k = Path(options.data or "."), Path(options.data or ".") / "multi30k"
     real = (data / "multeval-example").is_dir()
     pairs = (multi30k / "train.lc.norm.tok.de.gz").is_file()
@@ -127,16 +126,16 @@ def benchmarks(options: argparse.Namespace, folder: Path) -> dict[str, Arguments
 
 
 def compare_mt() -> str:
-    """The program compare-mt; empty where it cannot be had."""
-    # six: compare-mt imports it and does not ask for it
+    """The program compare-mt; empty if it cannot be installed."""
+    # six: compare-mt imports it without declaring it
     python = folder_of_peers("compare-mt", "compare-mt", "six")
     program = None if python is None else python.with_name("compare-mt")
     return str(program) if program is not None and program.exists() else ""
 
 
 def folder_of_peers(name: str, *packages: str) -> Path | None:
-    """Python of an environment of its own with packages from PyPI, whose libraries may be older
-    than ours; None where it cannot be had."""
+    """The Python of a separate environment with packages from PyPI, whose libraries may be older than
+    ours; None if it cannot be made."""
     folder = ROOT / ".bench" / name
     python, done = folder / "bin" / "python", folder / "installed"
     if not done.exists():
@@ -160,11 +159,12 @@ def run(arguments: list[str], data: str, **more: str) -> subprocess.CompletedPro
 
 
 def compare(name: str, arguments: list[str], options: argparse.Namespace, then: Path) -> None:
-    """Print what the benchmark, as it is now, says of another revision and of this one."""
+    """Print what the present version of a benchmark measures for another revision and for this one."""
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(then), options.against], check=True)
     try:
-        shutil.copy(ROOT / "benchmarks" / name, then / "benchmarks")
+        for file in (name, "measuring.py"):
+            shutil.copy(ROOT / "benchmarks" / file, then / "benchmarks")
         least: dict[tuple[str, str], dict[Path, float]] = {}
         for _ in range(options.rounds):
             for root in (then, ROOT):
@@ -199,7 +199,7 @@ def numbers(text: str) -> Iterator[tuple[tuple[str, str], float]]:
 
 
 def read_page() -> dict[str, str]:
-    """Sections of the page by title; those that no benchmark prints are written by hand."""
+    """The sections of the page by title; those that no benchmark prints are written by hand."""
     text = PAGE.read_text("utf-8") if PAGE.exists() else ""
     parts = (part.partition("\n") for part in re.split(r"^## ", text, flags=re.M)[1:])
     return {title: section.strip() for title, _, section in parts}

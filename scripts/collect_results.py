@@ -2,7 +2,7 @@
 
     python scripts/collect_results.py results/X docs/results/X [--figures KIND ...]
 
-Paths of the machine are taken out of the manifest: the folder of corpora is CORPORA there.
+Paths of this machine are removed from the manifest: the folder of corpora becomes CORPORA.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 LIMIT = 900_000
-"""Bytes for one experiment."""
+"""The most bytes for one experiment."""
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def costs(jobs: dict[str, dict[str, Any]]) -> str:
-    """CPU seconds of each stage, what one job took, and its share."""
+    """For each stage its CPU seconds, the mean of a job, and its share of the whole, as CSV."""
     stages: dict[str, list[float]] = defaultdict(list)
     for name, record in jobs.items():
         stages[name.partition("/")[0]].append(record["cpu_seconds"])
@@ -70,7 +70,7 @@ def costs(jobs: dict[str, dict[str, Any]]) -> str:
 
 
 def portable(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest without this machine's folders; versions once, not in every job."""
+    """The manifest without this machine's folders, and with versions once instead of in every job."""
     corpora = manifest["settings"].get("corpora")
 
     def without(value: Any) -> Any:

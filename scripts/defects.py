@@ -1,5 +1,5 @@
-"""Would the suite notice? Each defect below is put into a copy of the tree, and the tests that are
-named with it must fail there, and pass without it.
+"""Would the test suite notice? Each defect below is put into a copy of the tree; the tests named with
+it must fail there, and pass without the defect.
 
   make defects                                all of them
   make defects ARGS="lock order"              those with one of these words in their names
@@ -25,14 +25,14 @@ RECORDS = "tests/ledger/test_records.py::test_"
 
 @dataclass(frozen=True)
 class Defect:
-    """A text that stands in a file exactly once, and what takes its place."""
+    """A text that occurs exactly once in a file, and its replacement."""
 
     name: str
     file: str
     old: str
     new: str
     test: str
-    """Of pytest: what must fail."""
+    """The test that must fail, as pytest names it."""
 
 
 DEFECTS = [
@@ -235,7 +235,7 @@ DEFECTS = [
         "saved = None",
         "tests/tuning/test_kill.py::test_a_run_that_is_killed_ends_in_the_same_bytes[pro]",
     ),
-    # ---- what is told
+    # ---- what is reported
     Defect(
         "manifest misses a file",
         "src/replitune/ledger/manifest.py",
@@ -254,7 +254,7 @@ DEFECTS = [
 
 
 class Copy:
-    """A copy of the tree, with a defect or none."""
+    """A copy of the tree, with or without a defect."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "tree"
@@ -265,7 +265,7 @@ class Copy:
                 shutil.copy2(path, self.folder)
 
     def passes(self, *tests: str) -> bool | None:
-        """Whether tests pass; None when they cannot be run."""
+        """Whether tests pass; None if they cannot be run."""
         words = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
         ran = subprocess.run(
             [sys.executable, *words],
@@ -286,7 +286,7 @@ class Copy:
             passes = self.passes(defect.test)
         finally:
             path.write_text(text, "utf-8")
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # kernels stay compiled
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # so that kernels stay compiled
         return {True: "MISSED", False: "caught", None: "NOT RUN"}[passes]
 
 

@@ -5,7 +5,7 @@ with five training seeds each on the devtest of FLoRes, Nepali to English.
     replitune run config/experiments/flores-seeds.yaml --corpora DIR
 
 Guzmán et al. 2019 (texts: CC BY-SA 4.0); outputs of the public repository j0ma/flores.
-Files that are there already are checked and kept.
+Files that already exist are checked and kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MEMBERS = {
     "reference.en": ("en", "a436279201365ea21e0100483bfe62bde932fb21ccb54a100f29ba129d850a54"),
     "doc_id": ("doc_id", "1f63a11045e9060eba1c59496ab11be1ce0485e1d9ae9907a772dbb86de09ea8"),
 }
-"""What is in the archive of texts, by the names here."""
+"""Members of the archive of texts (suffix, SHA-256), by the names that they get here."""
 
 OUTPUTS = {
     "baseline.seed-10": "3c5da07489d295659104d4742d490bf9255758a6f7e7d3ed11f2e70ad175c938",
@@ -59,7 +59,7 @@ OUTPUTS = {
     "subword-nmt.seed-13": "fc76fc678dcee3ad83548bbf37318658fa8b52a7c008e81774cd20ac95fe51b8",
     "subword-nmt.seed-14": "f3855486c2571584db1607bff29eb1a49d086f11b0e109bcf7477ba0adf0263f",
 }
-"""SHA-256 of the text, unpacked, by system and seed."""
+"""SHA-256 of the unpacked text, by system and seed."""
 
 
 def main() -> int:

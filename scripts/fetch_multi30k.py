@@ -4,7 +4,7 @@
     replitune run config/experiments/multi30k.yaml --corpora DIR
 
 Elliott et al. 2016, 2017; Barrault et al. 2018. For non-commercial research and education.
-Files that are there already are checked and kept.
+Files that already exist are checked and kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FILES = {
     "val.en": "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec",
     "val.fr": "b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a",
 }
-"""SHA-256 of the text, unpacked; `test_2016_flickr.de` is test_2016_flickr.lc.norm.tok.de."""
+"""SHA-256 of the unpacked text; `test_2016_flickr.de` is test_2016_flickr.lc.norm.tok.de."""
 
 
 def is_there(path: Path, sha256: str) -> bool:
@@ -47,7 +47,7 @@ def is_there(path: Path, sha256: str) -> bool:
 
 
 def download(address: str, sha256: str) -> bytes:
-    """What is there, if it is what it should be."""
+    """The content at an address, which must have this SHA-256."""
     print(f"fetching {address.rpartition('/')[2]}")
     with urllib.request.urlopen(address, timeout=60) as answer:
         data: bytes = answer.read()

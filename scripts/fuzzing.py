@@ -1,7 +1,7 @@
-"""Coverage-guided fuzzing of every parser for some CPU seconds each; counts of executions.
+"""Fuzz every parser, guided by coverage, for some CPU seconds each, and count executions.
 
-The corpora that were found stay in .fuzz/ and are where the next run starts; an input that fails
-stays there as well. --write puts the counts into docs/faults.md, row by row.
+The corpora that are found stay in .fuzz/, where the next run starts from them; so does an input that
+fails. --write puts the counts into docs/faults.md, row by row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEGIN, END = "<!-- counts of make fuzz -->", "<!-- end of counts -->"
 
 @dataclass(frozen=True)
 class Fuzzed:
-    """What was done to one parser; `failure` is what it printed when it failed."""
+    """The fuzzing of one parser; `failure` is what it printed if it failed."""
 
     seconds: float
     executions: int
@@ -63,7 +63,8 @@ def main() -> int:
 
 
 def fuzz(name: str, seconds: int) -> Fuzzed:
-    """libFuzzer counts seconds of the clock: it goes on until they are seconds of the processor."""
+    """Fuzz for so many CPU seconds. libFuzzer counts seconds of the clock, so it is run again until
+    enough CPU time is used."""
     corpus = FOLDER / name
     corpus.mkdir(parents=True, exist_ok=True)
     before, executions, seed = cpu_of_children(), 0, 2011
@@ -90,7 +91,7 @@ def cpu_of_children() -> float:
 
 
 def write(name: str, found: Fuzzed) -> None:
-    """Put one parser's row into the page, or in place of its former row."""
+    """Write the row of one parser into the page, replacing its former row."""
     row = (
         f"| `{name}` | {datetime.now(UTC):%Y-%m-%d} | {found.seconds / 60:.0f} "
         f"| {found.executions:,} | {found.paths:,} | {'one' if found.failure else 'none'} |"

@@ -1,4 +1,4 @@
-"""Make locks/*.txt from pyproject.toml: exact versions and hashes for Python 3.11-3.13.
+"""Make locks/*.txt from pyproject.toml: exact versions and hashes for Python 3.11 to 3.13.
 
 locks/all.txt is solved first, so that every smaller lock has the same versions.
 """

@@ -1,6 +1,6 @@
-"""Write what is made from the declared settings: config/schema/experiment.schema.json,
-docs/configuration.md, and docs/commands.md from the commands themselves (`--check`: only say
-whether they are current)."""
+"""Write the files that are made from declarations: config/schema/experiment.schema.json and
+docs/configuration.md from settings, docs/commands.md from the commands, docs/answer.schema.json from
+the classes of answers (`--check`: only say whether they are current)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def schema() -> dict[str, Any]:
-    """An experiment file as JSON schema; a scale may have any of its keys."""
+    """The JSON schema of an experiment file."""
     definitions: dict[str, Any] = {}
     root = json_schema(ExperimentSettings, definitions)
     return {
@@ -97,7 +97,7 @@ def schema() -> dict[str, Any]:
 
 
 def answers() -> dict[str, Any]:
-    """What `results.answer` and `results.summary` make, with the words that stand under each field."""
+    """The JSON schema of `results.answer` and `results.summary`, with the docstring of each field."""
     kinds = [Answer, Summary]
     _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     for module in {inspect.getmodule(kind) for kind in kinds}:
@@ -121,7 +121,7 @@ def commands() -> list[str]:
     lines = [f"- [`{name}`](#{name}): {what}" for name, what in COMMANDS.items()]
     for name in COMMANDS:
         about = importlib.import_module(f"replitune.cli.{name}").__doc__ or ""
-        # examples are indented by two on a terminal, and code from four on
+        # examples are indented by two on a terminal, but Markdown needs four for code
         lines += ["", f"## {name}", "", re.sub(r"(?m)^(?=  )", "  ", about.strip()), ""]
         lines += ["| option | meaning |", "| --- | --- |"]
         actions = parser_of(name)._actions
@@ -130,7 +130,7 @@ def commands() -> list[str]:
 
 
 def option(action: argparse.Action) -> str:
-    """One row. argparse's own help differs from one Python to the next."""
+    """The row of one option. (argparse's own help differs between versions of Python.)"""
     values = action.metavar or action.dest.upper()
     if action.choices is not None:
         values = "|".join(map(str, action.choices))

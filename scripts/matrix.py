@@ -1,13 +1,13 @@
-"""The same experiment under every condition that must not matter: are the bytes the same?
+"""Run the same experiment under every condition that must not matter, and compare the bytes.
 
   make matrix                                      cores, threads, order of jobs, cold kernels,
                                                    replicas added to those of an earlier run,
                                                    other types of processor
   make matrix ARGS="--python OTHER/bin/python"     also another Python, with the project installed
-  make matrix ARGS="--only slurm"                  also where Slurm can be started
+  make matrix ARGS="--only slurm"                  on Slurm, where it can be started
 
-Every cell runs the whole experiment from nothing; the files of corpus, models, tuning, decodes,
-stats, tests, tables and figures are compared with those of the first cell.
+Every cell runs the whole experiment from the beginning; the files of corpus, models, options, tuning,
+decodes, derivations, stats, tests, tables and figures are compared with those of the first cell.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EXPERIMENT: dict[str, Any] = {
     "experiment": "matrix",
     "corpus": {"kind": "synthetic", "train": 300, "dev": 30, "tests": {"t": 30}},
     "systems": {
-        # where they do not start together, the later ones take over the first decoding
+        # if they do not start together, later ones reuse the first decoding
         "p": {"backend": "phrase", "replicas": {"mert": 4, "mira": 1, "pro": 1, "mert-lattice": 2}},
         "h": {"backend": "hiero", "replicas": {"mert": 1, "mert-forest": 2}},
         "c": {"backend": "corruption", "replicas": {"seeds": 2}},
@@ -70,10 +70,10 @@ class Cell:
     arguments: tuple[str, ...]
     python: str = sys.executable
     cold: bool = False
-    """With an empty cache of compiled kernels."""
+    """Whether the cache of compiled kernels is empty."""
     environment: Mapping[str, str] = field(default_factory=dict)
     first: tuple[int, ...] = ()
-    """Runs before with at most so many replicas of each kind, which the next ones add to."""
+    """Earlier runs with at most so many replicas of each kind, to which the next runs add."""
 
 
 def cells(pythons: list[str]) -> Iterator[Cell]:
@@ -103,7 +103,7 @@ def cells(pythons: list[str]) -> Iterator[Cell]:
 
 
 def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
-    """sha256 of every file that must not depend on the cell."""
+    """The hashes of all files that must not depend on the cell."""
     folder.mkdir()
     command = [str(Path(cell.python).parent / "snakemake")]
     command += ["--snakefile", str(ROOT / "workflow/Snakefile")]
@@ -127,7 +127,7 @@ def run(cell: Cell, folder: Path, cold: Path) -> dict[str, str]:
         path.relative_to(results).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in KEPT
         for path in sorted((results / name).rglob("*"))
-        if path.is_file() and path.name != "history.parquet"  # which has seconds
+        if path.is_file() and path.name != "history.parquet"  # which contains times
     }
 
 

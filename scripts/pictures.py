@@ -1,10 +1,9 @@
-"""Pictures of the documentation from a real run: a screenshot of the report, and a recording.
+"""Make pictures for the documentation from a real run: a recording and a screenshot of the report.
 
     python scripts/pictures.py
 
-runs the commands of docs/start.md in a temporary folder, and writes docs/figures/terminal.svg (what
-they printed, as it would appear on a terminal) and, with Chromium on the PATH,
-docs/figures/report.png.
+runs the commands of docs/start.md in a temporary folder, and writes docs/figures/terminal.svg (their
+output, as it appears on a terminal) and, with Chromium on the PATH, docs/figures/report.png.
 Run it again when the report or the output of `compare` has changed.
 """
 
@@ -62,7 +61,7 @@ def main() -> int:
 
 
 def recorded(folder: Path) -> list[tuple[str, bool]]:
-    """Lines that were typed or printed, and whether they were typed."""
+    """Lines on the terminal, each with whether it was typed."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     lines: list[tuple[str, bool]] = []
     for command in COMMANDS:
@@ -88,12 +87,12 @@ def recorded(folder: Path) -> list[tuple[str, bool]]:
 
 
 def wrapped(lines: list[str], width: int = 100) -> list[str]:
-    """As a terminal of this width shows them."""
+    """Lines broken as a terminal of this width shows them."""
     return [part for line in lines for part in re.findall(f".{{1,{width}}}", line) or [""]]
 
 
 def terminal(lines: list[tuple[str, bool]]) -> str:
-    """Lines that appear one by one; what is typed takes longer than what is printed."""
+    """A picture in which lines appear one by one; typed lines take longer than printed ones."""
     weights = [8.0 if typed else 1.0 for _, typed in lines]
     rows, at = [], 0.0
     for i, ((line, typed), weight) in enumerate(zip(lines, weights, strict=True)):

@@ -1,9 +1,9 @@
-"""Pages of the documentation site that are not in docs/: a hook of mkdocs.yml.
+"""Adds pages to the documentation site that are not in docs/; a hook of mkdocs.yml.
 
-README, CHANGELOG, CONTRIBUTING, RELEASE, SECURITY and config/README.md lie where people and other
-programs look for them; here they are pages, with their links led to pages. Folders of results, which
-pages link to, get a list of their files. The report of an experiment is shown as it is (`extra: report`
-names its file).
+README, CHANGELOG, CONTRIBUTING, RELEASE, SECURITY and config/README.md lie where people and programs
+look for them. This hook makes pages of them, and turns their links into links between pages. Folders of
+results, to which pages link, get a list of their files. The report of an experiment (`extra: report`
+names its file) is shown as it is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if (location.protocol === "file:") {
 }
 </script>
 """
-"""Browsers start no worker for a page from a file, and the search is one: the theme hides it."""
+"""The search is a worker, which browsers do not start for a page from a file; so the theme hides it."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -87,7 +87,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def linked(text: str, folder: str) -> str:
-    """Markdown of a file in a folder of the project, as a page beside those of docs/."""
+    """The Markdown of a file in a folder of the project, with links as for a page in docs/."""
 
     def led(match: re.Match[str]) -> str:
         label, target, anchor = match.groups()

@@ -2,10 +2,10 @@
 
     python scripts/train_transformers.py MODEL --source S --target T --seed N --work DIR --output DIR
 
-On a processor the same seed, versions and number of threads give the same bytes, also after a kill: the
-state of everything (weights, optimiser, random numbers) is in DIR of --work after every --every steps.
-On a graphics card that holds for the same card, driver and versions, and not for every model: an
-operation without a deterministic way only warns.
+On a processor, the same seed, versions and number of threads give the same bytes, even after a kill:
+the whole state (weights, optimiser, random numbers) is saved in the DIR of --work after every --every
+steps. On a graphics card this holds only for the same card, driver and versions, and not for every
+model: an operation that has no deterministic version only causes a warning.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def rows(step: int, pairs: int, size: int, seed: int) -> list[int]:
-    """The pairs of a step: every epoch has its own order, which depends on nothing but the seed."""
+    """The pairs of a step. Every epoch has its own order, which depends only on the seed."""
     per_epoch = max(1, pairs // size)
     order = torch.Generator().manual_seed(seed * 1_000_003 + step // per_epoch)
     first = step % per_epoch * size

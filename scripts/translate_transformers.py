@@ -1,4 +1,4 @@
-"""Translate by a model that train_transformers.py left; called by experiment.yaml.
+"""Translate with a model that train_transformers.py made; called by experiment.yaml.
 
 python scripts/translate_transformers.py MODEL --source FILE --output FILE
 """

@@ -2,33 +2,35 @@
 
     PYTHONPATH=src python benchmarks/adaptive/gate.py gate.csv [--share X] [--only PART]
 
-writes the cells as rows, and says which limits hold; tables.py makes the table and the figure of
-docs/evidence.md from it. Cells, seeds, trials, limits and the rule are fixed here, before the run.
+writes one row per cell and level, and says which limits hold; tables.py makes the table and the figure
+of docs/evidence.md from the rows. Cells, seeds, trials, limits and the rule are fixed here, before the
+run.
 
 **The rule**: the library's defaults, looks at 3, 5, 8, 12 and 20, doubt .1, futility .05, skip .1,
 Holm over pairs. Level .05 and level .01 are two experiments on the same draws.
 
-**Trials**: 20,000 a cell, 5,000 of seven systems, which cost thirty times as much: 20 CPU-minutes.
-`--share` runs the first so many of them; rows of `--only` take the place of those in gate.csv.
+**Trials**: 20,000 per cell, but 5,000 with seven systems, which cost thirty times as much: 20
+CPU-minutes in all. `--share` runs only the first part of them; with `--only`, the rows of one part
+replace those in gate.csv.
 
-**Cells**: those of `simulate.Cell`, 500 segments, `base` 3 runs: V_rep / V_seg is that of the first
-look. With documents, 20 effective ones.
+**Cells**: as in `simulate.Cell`, with 500 segments and a `base` of 3 runs, so that V_rep / V_seg is the
+ratio at the first look. Cells with documents have 20 effective ones.
 
-**Limits**, at .05 and .01, and where the rate itself is compared with them:
+**Limits**, at levels .05 and .01:
 
-1. net: the ordinary test at a fixed n of 3, 5 and 20: .055 / .0155. It fails where Wilson's 99%
-   interval of the rate lies wholly above, as in benchmarks/calibration: the expected rates are near
-   the limit. All others fail by the rate itself.
-2. level: the rule: .065 / .015; one-sided, by the side that the test asks for: the same.
-3. saving against always 20, of runs, by H0 / 3 sd / 5 sd: mean of the h = .4 cells at least .45 /
-   .27 / .55; each cell with h up to .7 at least .20 / .10 / .33.
-4. power: at most .045 below always 20, each cell with h up to .7, at 3 and 5 sd.
-5. family: seven systems, family-wise rate at most .06; of a packed family (0 0 0 3 3 6 10 sd) it
-   is that of the true hypotheses.
-6. control: the ordinary test at every look must exceed .14 in some cell of part 2, or the gate
+1. net: the ordinary test at a fixed n of 3, 5 and 20: .055 / .0155. It fails if Wilson's 99% interval
+   of the rate lies wholly above the limit, as in benchmarks/calibration, because the expected rates
+   are near it. For all other limits, the rate itself is compared.
+2. level: the rule: .065 / .015; one-sided, for the side that the test asks about: the same.
+3. saving of runs compared with always 20, at H0 / 3 sd / 5 sd: mean of the cells with h = .4 at least
+   .45 / .27 / .55; each cell with h up to .7 at least .20 / .10 / .33.
+4. power: at most .045 below always 20, in each cell with h up to .7, at 3 and 5 sd.
+5. family: seven systems, family-wise rate at most .06; in a packed family (0 0 0 3 3 6 10 sd) it is
+   the rate of the true hypotheses.
+6. control: the ordinary test at every look must exceed .14 in some cell of part 2; otherwise the gate
    could not have failed.
 
-*Reported*, no limits: exponential runs in A alone; .05 and .01 as in part 2.
+*Reported* without limits: exponential runs in A alone; .05 and .01 as in part 2.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ from replitune.streams import stream
 
 TRIALS = 20_000
 FAMILY = 4
-"""A cell of seven systems has this many times fewer."""
+"""A cell of seven systems has so many times fewer trials."""
 AT_ONCE = 2_000
 BASE = 3.0
 DOCUMENTS = 19.0
@@ -115,7 +117,7 @@ def level_cells() -> Iterator[Cell]:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one cell at one level."""
+    """The outcome of one cell at one level."""
 
     part: str
     h: float
@@ -130,19 +132,19 @@ class Row:
     alpha: float
     trials: int
     rule: float
-    """Share of experiments in which the rule rejects; of a family, a true hypothesis."""
+    """Share of experiments in which the rule rejects; for a family, a true hypothesis."""
     runs_used: float
-    """Mean runs of a system (and tuner)."""
+    """Mean number of runs of a system (and tuner)."""
     always: float
-    """The same of the ordinary test of all runs."""
+    """As `rule`, for the ordinary test of all runs."""
     every: float
-    """The same of the ordinary test at every look; of `level` only."""
+    """As `rule`, for the ordinary test at every look; in part `level` only."""
     verdict: str
-    """holds, fails, or nothing where there is no limit."""
+    """holds, fails, or empty if there is no limit."""
 
 
 def run(cell: Cell, trials: int, seconds: list[float]) -> Iterator[Row]:
-    """Both levels on the same draws."""
+    """The rows of a cell: both levels on the same draws."""
     start = time.process_time()
     sums = {alpha: np.zeros(4) for alpha in ALPHAS}
     rng = stream(SEED, "adaptive", cell.name)
@@ -179,7 +181,7 @@ def run(cell: Cell, trials: int, seconds: list[float]) -> Iterator[Row]:
 
 
 def counted(cell: Cell, drawn: Drawn, alpha: float, ordinary: Sequence[np.ndarray]) -> np.ndarray:
-    """Rejections by the rule; runs; rejections by the ordinary test of all runs, of any look."""
+    """Rejections by the rule; runs; rejections by the ordinary test of all runs, and at any look."""
     pairs = pairs_of(cell.systems)
     truth = np.array(cell.shifts)
     counts = truth[pairs[:, 0]] == truth[pairs[:, 1]] if cell.part != "power" else [True]
@@ -195,7 +197,7 @@ def counted(cell: Cell, drawn: Drawn, alpha: float, ordinary: Sequence[np.ndarra
 
 
 def verdict(row: Row) -> str:
-    """Of one row: level, and of power cells saving and power."""
+    """The verdict on one row: on its level, or for power cells on saving and power."""
     if row.part in LIMITS:
         limit = LIMITS[row.part][ALPHAS.index(row.alpha)]
         if limit is None:
@@ -216,7 +218,7 @@ def saving(row: Row) -> float:
 
 
 def limits(rows: Iterable[Row]) -> Iterator[tuple[str, str, bool]]:
-    """Every limit: what it is of, what was found, whether it holds."""
+    """Every limit: what it limits, what was found, whether it holds."""
     rows = list(rows)
     for part in LIMITS:
         for alpha in ALPHAS:

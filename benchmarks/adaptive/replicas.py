@@ -1,11 +1,11 @@
-"""Looks at real MERT runs, read in the order of their numbers, against all of them.
+"""Compare looks at real MERT runs, read in the order of their numbers, with a test of all of them.
 
     REPLITUNE_DATA=DIR PYTHONPATH=src python benchmarks/adaptive/replicas.py replicas.csv
 
 DIR/multi30k-replicas has 12 runs of dl2 and 16 of dl6, translations of Multi30k's test2016 from
-German to English. Rows: dl2 against dl6 by each metric; the same on parts of the test set and with
-a difference put in, so that there are more verdicts than one; and A/A, the runs of one system dealt
-to two sides 500 times: how often the rule finds a system different from itself.
+German to English. Rows: dl2 against dl6 by each metric; the same on parts of the test set, and with
+an added difference, so that there is more than one verdict; and A/A, where the runs of one system are
+dealt to two sides 500 times: how often the rule finds a system different from itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SEED = 2011
 DEALS = 500
 METRICS = ("bleu:tokenize=none", "chrf", "ter")
 SHIFTS = (0.1, 0.2, 0.3, 0.5, 1.0)
-"""Points of segment-mean chrF that are added to dl6."""
+"""Points of mean segment chrF that are added to dl6."""
 TESTS = TestSettings(pairs=(("A", "B"),), methods=("crossed",))  # type: ignore[arg-type]
 FIELDS = ("study", "metric", "what", "alpha", "used", "of", "settled", "all_settled", "trials")
 
@@ -81,7 +81,7 @@ def pair(store: SegmentStatistics, a: SystemStatistics, b: SystemStatistics) -> 
 
 
 def row(study: str, metric: str, what: str, store: SegmentStatistics) -> dict[str, object]:
-    """In the order of numbers, and with all runs."""
+    """The verdict with the runs in the order of their numbers, and with all runs."""
     record = looks_in_hand([store], TESTS, LookSettings())
     used, most = record.runs
     (last,) = record.looks[-1].pairs
@@ -124,7 +124,7 @@ def in_order(found: dict[str, SegmentStatistics]) -> Iterator[dict[str, object]]
 
 
 def dealt(found: dict[str, SegmentStatistics]) -> Iterator[dict[str, object]]:
-    """The rule and the test of all runs, on the same deals."""
+    """The rule, and the test of all runs, on the same deals."""
     for id, store in found.items():
         for name, system in store.systems.items():
             rng = stream(SEED, "adaptive", "deals", id, name)

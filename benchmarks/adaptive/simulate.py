@@ -1,15 +1,14 @@
 """Simulated experiments whose runs come batch by batch, and the library's rule on all at once.
 
-What the rule needs of an experiment are run scores, and inner products of vectors: how segments
-suit each system, and the noise of each batch's outputs on segments. Vectors of nu_seg normal
-numbers are drawn by what their inner products need (Bartlett), so that an experiment costs a few
-hundred numbers, not runs x segments of them; `tests/significance/test_looks.py` holds the
-components against the library's of whole data.
+The rule needs the scores of runs, and inner products of vectors over segments: how segments suit each
+system, and the noise in each batch's outputs. Instead of vectors of nu_seg normal numbers, shorter ones
+with the same distribution of inner products are drawn (Bartlett), so that an experiment costs a few
+hundred numbers instead of runs x segments. `tests/significance/test_looks.py` compares the components
+with those that the library computes from complete data.
 
-The model: at `base` runs of each system (and tuner), E V_seg = 1, V_int = h of it, and V_rep =
-ratio, shared over systems and tuners as `noise` says, with V_int's share on top, for the noise of
-single outputs is in the scores of runs, too. So with n runs
-Var(delta) = (ratio + h) base / n + 1 - h.
+The model: at `base` runs of each system (and tuner), E V_seg = 1, V_int = h, and V_rep = ratio, shared
+among systems and tuners as `noise` says. V_int is added to V_rep, because the noise of single outputs
+is in the scores of runs, too. So with n runs, Var(delta) = (ratio + h) base / n + 1 - h.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from replitune.streams import stream
 Array = NDArray[np.float64]
 SEED = 2011
 NU_SEG = 499.0
-"""Of 500 segments."""
+"""Degrees of freedom of 500 segments."""
 RULE = RuleSettings()
 
 
@@ -37,12 +36,12 @@ class Cell:
     """One design."""
 
     part: str
-    """Of the gate."""
+    """The part of the gate."""
     h: float
     ratio: float
     noise: str = "equal"
-    """Run variance of A and B: equal; 9:1; A, B: only its own; one: only A's first tuner's. Of
-    more systems: equal; first: the first one's is nine times that of the others."""
+    """Run variance of A and B: equal; 9:1; A or B: only that system has any; one: only A's first tuner
+    has any. With more systems: equal; first: that of the first is nine times that of the others."""
     tuners: int = 1
     nu_seg: float = NU_SEG
     systems: int = 2
@@ -50,16 +49,16 @@ class Cell:
     """True scores, in standard deviations of a difference with all runs."""
     schedule: tuple[int, ...] = SCHEDULE
     runs: str = "normal"
-    """exponential: those of the noisy systems, good runs more often than very bad ones."""
+    """Distribution of the scores of noisy runs. exponential: with a few very bad runs."""
 
     @property
     def sign(self) -> float:
-        """Of the difference B - A that a one-sided test asks for; 0 of a two-sided one."""
+        """The sign of the difference B - A that a one-sided test asks about; 0 for a two-sided test."""
         return 1.0 if self.part == "one-sided" else 0.0
 
     @property
     def name(self) -> str:
-        """The stream of its random numbers."""
+        """The name of its random stream."""
         return "/".join(str(value) for value in asdict(self).values())
 
 
@@ -74,12 +73,12 @@ class Drawn:
     both: Array
     """(T, S, J) V_int."""
     units: Array
-    """(T, S, J, D): V_seg of two systems is the squared distance of theirs."""
+    """(T, S, J, D) vectors; V_seg of two systems is the squared distance between theirs."""
 
 
 def variances(cell: Cell, base: float) -> tuple[Array, float, float, float]:
-    """Of one run (S, H), of one output and one segment, and of how segments suit a system, summed
-    over segments; and Var(delta) of two average systems with all runs."""
+    """The variances of one run (S, H), of one output, and of how segments suit a system, the last two
+    summed over segments; and Var(delta) of two average systems with all runs."""
     H, S = cell.tuners, cell.systems
     weights = np.ones((S, H))
     if cell.noise == "9:1":
@@ -140,7 +139,7 @@ def draw(cell: Cell, trials: int, rng: np.random.Generator, base: float) -> Draw
 
 
 def _vectors(count: int, nu: float, trials: int, rng: np.random.Generator) -> Array:
-    """(T, count, D) vectors with the inner products of normal vectors (count, nu)."""
+    """(T, count, D) vectors whose inner products are distributed as those of normal vectors (count, nu)."""
     if nu <= count:
         return rng.normal(size=(trials, count, int(nu)))
     L = np.zeros((trials, count, count))
@@ -159,10 +158,10 @@ def _runs(cell: Cell, shape: tuple[int, ...], rng: np.random.Generator) -> Array
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of T experiments."""
+    """The outcome of T experiments."""
 
     rejected: NDArray[np.bool_]
-    """(T, m)"""
+    """(T, m) whether each pair is rejected."""
     n: Array
     """(T, S) runs of each system (and tuner)."""
 
@@ -172,7 +171,7 @@ def pairs_of(systems: int) -> NDArray[np.intp]:
 
 
 def experiment(cell: Cell, drawn: Drawn, alpha: float) -> Outcome:
-    """The library's rule on each experiment."""
+    """Apply the library's rule to each experiment."""
     pairs, S, last = pairs_of(cell.systems), cell.systems, len(cell.schedule) - 1
     T, m = len(drawn.score), len(pairs)
     step = np.zeros((T, S), np.intp)
@@ -204,8 +203,8 @@ def experiment(cell: Cell, drawn: Drawn, alpha: float) -> Outcome:
 
 
 def steps_of_p(found: Outlook, alpha: float) -> Array:
-    """(T, m) p of the rule, rounded up to a step of Holm's, alpha / j, or to 1: the same decisions
-    as p itself, without solving for it."""
+    """(T, m) p of the rule, rounded up to a step of Holm's (alpha / j) or to 1. This gives the same
+    decisions as p itself, without solving for it."""
     p = np.ones(found.delta.shape)
     for j in range(1, p.shape[-1] + 1):
         p[found.size >= found.needed(alpha / j)] = alpha / j
@@ -222,7 +221,7 @@ def ordinary_p(cell: Cell, drawn: Drawn, look: int) -> Array:
 def _looked(
     cell: Cell, drawn: Drawn, trials: NDArray[np.intp], step: NDArray[np.intp], pairs: NDArray[np.intp]
 ) -> tuple[Outlook, Array]:
-    """What a look sees of some experiments: the library's `outlook` (T', m), and the shares."""
+    """What a look sees in some experiments: the library's `outlook` (T', m), and the shares of A and B."""
     S, H, schedule = cell.systems, cell.tuners, np.array(cell.schedule, float)
     at = (trials[:, np.newaxis], np.arange(S)[np.newaxis], step)
     score, rep, both, units = (x[at] for x in (drawn.score, drawn.rep, drawn.both, drawn.units))

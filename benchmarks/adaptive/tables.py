@@ -1,9 +1,9 @@
-"""The tables and the figure of docs/evidence.md about adaptive replication.
+"""Make the tables and the figure of docs/evidence.md about adaptive replication.
 
     PYTHONPATH=src python benchmarks/adaptive/tables.py
 
-Reads gate.csv (gate.py) and replicas.csv (replicas.py) beside this file; writes adaptive (.svg and
-.png) in docs/figures, and what stands between the markers of docs/evidence.md.
+Reads gate.csv (gate.py) and replicas.csv (replicas.py) beside this file; writes adaptive.svg and
+adaptive.png in docs/figures, and the text between the markers of docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def gate_table(rows: list[Row]) -> str:
 
 
 def power_table(rows: list[Row]) -> str:
-    """By h and ratio, mean over noise: what is saved, and power."""
+    """What is saved, and power, by h and ratio; means over kinds of noise."""
     lines = []
     for h in HS[:3]:
         for ratio in RATIOS:
@@ -139,7 +139,7 @@ def real(path: Path) -> str:
 
 
 def picture(rows: list[Row]) -> Figure:
-    """Mean runs, and power, by ratio."""
+    """Mean number of runs by ratio."""
 
     def draw(panels: Any) -> None:
         for index, shift in enumerate(SHIFTS):

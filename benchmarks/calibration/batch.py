@@ -1,12 +1,11 @@
 """Every test that resamples, on T comparisons at once: for the calibration study only.
 
-The library tests one comparison fast; the study tests a million small ones. Here a resampling
-choice (a matrix of weights) is drawn once per call and used for all T comparisons of the
-call, so that the work is a matrix product. `tests/significance/test_calibration_batch.py`
-holds each function against the library's.
+The library tests one comparison fast; the study tests a million small ones. Here the weights of a
+resampling are drawn once per call and used for all T comparisons, so that the work is a matrix
+product. `tests/significance/test_calibration_batch.py` compares each function with the library's.
 
-Statistics are Z_a (T, n_a, U, K) and Z_b (T, n_b, U, K), U units (segments or documents).
-Functions return p (T,), NaN where the test has none.
+Statistics are Z_a (T, n_a, U, K) and Z_b (T, n_b, U, K), for U units (segments or documents).
+Functions return p (T,), NaN if the test gives none.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ class Batch:
     a: NDArray
     b: NDArray
     sizes: NDArray | None = None
-    """(U,) segments per document, when units are documents."""
+    """(U,) segments per document, if units are documents."""
     tuners: int = 1
-    """Equal groups of replicas, in order; strata of `crossed`."""
+    """Number of tuners: consecutive groups of equally many replicas, the strata of `crossed`."""
 
     @cached_property
     def sums(self) -> tuple[NDArray, NDArray]:
@@ -43,16 +42,16 @@ class Batch:
 
     @cached_property
     def scores(self) -> tuple[Array, Array]:
-        """(T, n_a), (T, n_b)."""
+        """Scores (T, n_a) and (T, n_b) of the replicas."""
         return self.metric.score(self.sums[0]), self.metric.score(self.sums[1])
 
     @property
     def delta(self) -> Array:
-        """(T,) under `mean`."""
+        """(T,) differences of mean scores."""
         return self.scores[1].mean(axis=1) - self.scores[0].mean(axis=1)
 
     def pooled(self, sums_a: NDArray, sums_b: NDArray) -> Array:
-        """Difference of pooled scores from sums (..., K) over replicas and units."""
+        """The difference of pooled scores, from sums (..., K) over replicas and units."""
         n_a, n_b = self.a.shape[1], self.b.shape[1]
         return self.metric.score(sums_b / n_b) - self.metric.score(sums_a / n_a)
 
@@ -93,7 +92,7 @@ def riezler(batch: Batch, rng: np.random.Generator, samples: int) -> Array:
 
 
 def _paired_bootstrap(batch: Batch, rng: np.random.Generator, samples: int) -> tuple[Array, Array]:
-    """delta (T,) of the median replicas and its bootstrap (R, T)."""
+    """delta (T,) of the median replicas, and its bootstrap draws (R, T)."""
     a, b = batch.medians
     U = a.shape[1]
     counts = rng.multinomial(U, np.full(U, 1 / U), samples).astype(np.float64)
@@ -121,7 +120,7 @@ def graham(batch: Batch, rng: np.random.Generator, samples: int) -> Array:
 
 
 def clark(batch: Batch, rng: np.random.Generator, samples: int) -> Array:
-    """Each unit's n_A + n_B outputs are dealt anew: a random n_A of them to X."""
+    """Deal the n_A + n_B outputs of each unit anew: a random n_A of them to X."""
     n_a, n_b, U = batch.a.shape[1], batch.b.shape[1], batch.a.shape[2]
     keys = rng.random((samples, n_a + n_b, U), dtype=np.float32)
     cut = np.partition(keys, n_a - 1, axis=1)[:, n_a - 1]
@@ -175,7 +174,7 @@ def fu_bootstrap(batch: Batch, rng: np.random.Generator, samples: int) -> Array:
 
 
 def replica_permutation(batch: Batch, rng: np.random.Generator, samples: int) -> Array:
-    """Splits of the replicas; Welch's t when n differs."""
+    """Permute the replicas; with Welch's t if the numbers of replicas differ."""
     a, b = batch.scores
     n_a, n_b = a.shape[1], b.shape[1]
     both = np.concatenate([a, b], axis=1)

@@ -1,4 +1,5 @@
-"""Made-up BLEU statistics with known variance components: `simulate`, for a curved metric."""
+"""Synthetic BLEU statistics with known variance components: like `simulate`, but for a nonlinear
+metric."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from numpy.typing import NDArray
 from replitune.significance.studies.simulate import Design, preferences
 
 LOGITS = np.array([0.6, -0.35, -1.1, -1.7])
-"""Of the n-gram precisions at quality 0: BLEU near 30."""
+"""Logits of the n-gram precisions at quality 0, which give a BLEU near 30."""
 
 LENGTH_RUN, LENGTH_NOISE = 0.02, 1.3
-"""Of hypothesis length: relative, of a whole tuner run; absolute, of one output."""
+"""Standard deviations of hypothesis length: relative, for a whole run; absolute, for one output."""
 
 
 @njit(cache=True)
 def _fill(z, lengths, quality, run, length_run, noise, rng, scale, length_noise):  # type: ignore[no-untyped-def]
-    """z (n, N, 10) from reference lengths (N,), segment quality (N,), run effects (n,).
+    """Fill z (n, N, 10) from reference lengths (N,), segment quality (N,) and run effects (n,).
 
     scale (4,) is exp(-LOGITS). Matches are expected counts, rounded up or down at random.
     """
@@ -42,8 +43,7 @@ def bleu_counts(
     """BLEU statistics (match_1..4, total_1..4, hyp_len, ref_len) of A (T, n_a, N, 10) and B.
 
     Standard deviations are on the logit of n-gram precision. `length` is the expected ratio of
-    hypothesis and reference length: at 1, where tuning puts it, is the corner of the brevity
-    penalty.
+    hypothesis to reference length. At 1, where tuning puts it, the brevity penalty has its kink.
     """
     N = design.segments
     a = np.empty((trials, design.n_a, N, 10), np.int32)
@@ -52,7 +52,7 @@ def bleu_counts(
     for t in range(trials):
         lengths = rng.integers(7, 28, N)
         both = rng.normal(0.0, design.segment, N)
-        if design.null == "this":  # twins are alike but for their preference
+        if design.null == "this":  # twins differ only in their preference
             lengths[1::2] = lengths[: N - N % 2 : 2]
             both[1::2] = both[: N - N % 2 : 2]
         prefer = preferences(design, 1, N, design.difference, rng)[0] + design.delta

@@ -1,12 +1,12 @@
 """Every test with a closed form, on T comparisons at once: for the calibration study only.
 
-What these tests need of a comparison is a `Summary`: the scores of runs, and what segments and
-the interaction of runs and segments add to the variance of delta. `summarise` takes it from whole
-data. Of a normal model and a mean metric, `drawn` draws it directly: then the mean squares of
-segments and of the interaction are independent of each other, of the scores of runs, and of the
-data's other parts, and are chi-squares times what is expected of them. That makes a trial some
-hundred times cheaper. `tests/significance/test_calibration_batch.py` holds each function
-against the library's, and `drawn` against `summarise`.
+These tests need only a `Summary` of a comparison: the scores of runs, and what segments and the
+interaction of runs and segments add to the variance of delta. `summarise` computes it from complete
+data. For a normal model and a mean metric, `drawn` draws it directly: in that case the mean squares of
+segments and of the interaction are independent of each other and of everything else, and are their
+expected values times chi-squares. That makes a trial some hundred times cheaper.
+`tests/significance/test_calibration_batch.py` compares each function with the library's, and `drawn`
+with `summarise`.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ Yes = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Summary:
-    """T comparisons; systems have H tuners of equally many runs, in order."""
+    """T comparisons; systems have H tuners with equally many runs each, one tuner after the other."""
 
     a: Array
     """(T, n_a) scores of runs."""
     b: Array
-    """(T, n_b)"""
+    """(T, n_b) scores of runs."""
     seg: Array
-    """(T,) V_seg"""
+    """(T,) V_seg."""
     nu_seg: float | Array
     both: Array
     """(T, 2H) V_int of A by tuner, then of B."""
     units: int
-    """Segments, or documents."""
+    """Number of segments, or of documents."""
     tuners: int = 1
 
     @property
     def delta(self) -> Array:
-        """(T,)"""
+        """(T,) differences of mean scores."""
         found: Array = self.b.mean(axis=1) - self.a.mean(axis=1)
         return found
 
 
 @njit(cache=True)
 def _along(z, gradient, out):  # type: ignore[no-untyped-def]
-    """out (M, U) = z (M, U, K) . gradient (M, K), without a copy of whole statistics as floats."""
+    """out (M, U) = z (M, U, K) . gradient (M, K), without converting all statistics to floats."""
     M, U, K = z.shape
     for m in range(M):
         for u in range(U):
@@ -66,7 +66,7 @@ def _along(z, gradient, out):  # type: ignore[no-untyped-def]
 
 
 def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
-    """L (T, n, U), summed over the segments of a unit, less the unit's share of the mean."""
+    """Linearised scores L (T, n, U): sums over each unit's segments, minus the unit's share of the mean."""
     gradient = metric.gradient(sums)
     assert gradient is not None
     T, n, U, K = z.shape
@@ -76,7 +76,7 @@ def _linear(metric: Metric, z: NDArray, sums: NDArray, N: float) -> Array:
 
 
 def summarise(batch: Batch) -> Summary:
-    """From whole data; units of unequal size are documents."""
+    """The summary of complete data; if units have sizes, they are documents."""
     U = batch.a.shape[2]
     sizes = np.ones(U) if batch.sizes is None else batch.sizes.astype(np.float64)
     N = sizes.sum()
@@ -105,14 +105,14 @@ def summarise(batch: Batch) -> Summary:
 
 
 def chi_square(nu: float, shape: int | tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Mean 1."""
+    """Chi-squares divided by their degrees of freedom, so that their mean is 1."""
     return rng.chisquare(nu, shape) / nu
 
 
 def drawn(
     design: Design, trials: int, rng: np.random.Generator, tuners: int = 1, spread: float = 0.0
 ) -> Summary:
-    """As `summarise` of `mean_scores`, but for what segments do to both systems alike.
+    """As `summarise` of `mean_scores`, but without the effects of segments on both systems alike.
 
     spread: standard deviation of the logarithm of the standard deviation of a system's runs.
     """
@@ -120,7 +120,7 @@ def drawn(
     shift = np.full(T, design.delta)
     noise = design.noise_a**2 / design.n_a + design.noise_b**2 / design.n_b
     if design.null == "this":
-        # Twins d + p, e - p: half the differences of twins have p in them, and no mean has
+        # Twins d + p, e - p: p is in the half-differences of twins, and in none of their means
         assert N % 2 == 0
         seg = (2 * design.difference**2 + noise) * chi_square(N / 2, T, rng) * (N / 2)
         seg += noise * chi_square(N / 2 - 1, T, rng) * (N / 2 - 1)
@@ -168,7 +168,7 @@ def crossed_parts(summary: Summary, scope: Scope = "both") -> Parts:
 
 
 def cochran_cox(values: Array, nus: Array, q: float) -> Array:
-    """(T,) for parts (T, K)."""
+    """Critical values (T,) for parts (T, K)."""
     known, place = np.unique(nus, return_inverse=True)
     quantiles = -stdtrit(known, q)[place].reshape(nus.shape)
     found: Array = (values * quantiles).sum(axis=-1) / values.sum(axis=-1)
@@ -194,7 +194,7 @@ def crossed_rejections(
     alpha: float,
     critical: Callable[[Array, Array, float], Array] = critical_values,
 ) -> Yes:
-    """(T,)"""
+    """(T,) whether the test rejects."""
     t = np.abs(summary.delta) / np.sqrt(parts.variance)
     found: Yes = t > critical(parts.values, parts.nus, alpha / 2)
     return found
@@ -227,13 +227,12 @@ def run_effect(summary: Summary) -> Yes:
 def mixed_model(summary: Summary, runs: bool) -> tuple[Array, Array]:
     """Variance (T,) of delta and degrees of freedom (T,) of score ~ system + (1 | segment).
 
-    With `runs`, + (1 | system:run). Restricted maximum likelihood: every segment has the same
-    outputs, so that delta is the difference of means and variances are those of the analysis of
-    variance; a run variance that comes out negative is 0, and the mean square of runs is pooled
-    with that of the rest. The variance of segments, here far from 0, cancels in delta. The test
-    is Wald's t on the degrees of freedom of the mean square in its variance, which are
-    Satterthwaite's. What suits one system better in a segment is a part of the residual: the
-    model has no place for it.
+    With `runs`, + (1 | system:run). By restricted maximum likelihood. As every segment has the same
+    outputs, delta is the difference of means, and variances are those of the analysis of variance; a
+    negative run variance becomes 0, and the mean square of runs is then pooled with that of the rest.
+    The variance of segments, which is far from 0 here, cancels in delta. The test is Wald's t, with
+    the degrees of freedom of the mean square in its variance, which are Satterthwaite's. The model has
+    no term for segments that suit one system better, so these are in the residual.
     """
     N = summary.units
     (n_a, n_b) = summary.a.shape[1], summary.b.shape[1]

@@ -1,27 +1,27 @@
-"""`design: samples` beside the estimators of eval-arena (Wang 2025, arXiv 2512.21326), to the digit.
+"""Compare `design: samples`, digit by digit, with eval-arena's estimators (Wang 2025, arXiv 2512.21326).
 
     PYTHONPATH=src python benchmarks/calibration/eval_arena.py DIR
 
-DIR has, of github.com/facebookresearch/cruxeval, samples/evaluation_results/
-sample_scored_codellama-7b_temp0.2_output.json and _input.json (800 functions x 10 samples), and of
-github.com/crux-eval/eval-arena, if there is, estimators.py. None of them is part of replitune.
+DIR has, from github.com/facebookresearch/cruxeval, samples/evaluation_results/
+sample_scored_codellama-7b_temp0.2_output.json and _input.json (800 functions x 10 samples), and perhaps
+estimators.py from github.com/crux-eval/eval-arena. None of them is part of replitune.
 
-Wang has variances of one sample of one question, A (N questions, K samples), with ddof 0:
+Wang defines variances of one sample of one question, A (N questions, K samples), with ddof 0:
 
     total_var = var(A),  var_E = var(mean over samples),  E_var = mean(var over samples)
 
 and standard errors sqrt(variance / N) of a score from *one* sample of each question. `crossed` has, for
-a difference of means over K samples, V_seg on N - 1 degrees of freedom; `rest` (MS_int) on (N - 1)(K - 1),
-and the variance of the K scores of whole samples. So, exactly,
+a difference of means over K samples, V_seg with N - 1 degrees of freedom; `rest` (MS_int) with
+(N - 1)(K - 1); and the variance of the K scores of whole samples. So, exactly,
 
     var_E = (N - 1) V_seg
     E_var = (K - 1) / K ((N - 1) / N rest + var of sample scores)
     total_var = var_E + E_var
 
-One system is compared with one that is always wrong. The pair that is given here are the two tasks on
-the same functions. `unbiasedK` moves mean(var over samples) / (K - 1) from var_E to E_var: `crossed`
-does so with `rest` for a plan with other numbers of samples (`sd` of system x segment), not for p: the
-K samples that were compared are those of V_seg.
+A single system is compared with one that is always wrong. The pair here are the two tasks on the same
+functions. `unbiasedK` moves mean(var over samples) / (K - 1) from var_E to E_var. `crossed` does this
+with `rest` when planning other numbers of samples (`sd` of system x segment), but not for p, because
+V_seg is about the K samples that were compared.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 
 
 def read(folder: Path, task: str) -> Array:
-    """(800, 10) right or wrong, questions by number."""
+    """(800, 10) right (1) or wrong (0), questions in the order of their numbers."""
     name = f"sample_scored_codellama-7b_temp0.2_{task}.json"
     scored = json.loads((folder / name).read_text())["raw_scored_generations"]
     ids = sorted(scored, key=lambda name: int(name.split("_")[1]))
@@ -54,7 +54,7 @@ def read(folder: Path, task: str) -> Array:
 
 
 def wang(A: Array, B: Array | None = None) -> dict[str, float]:
-    """Unpaired.from_samples and Paired.from_samples, as they are defined."""
+    """Unpaired.from_samples and Paired.from_samples, by their definitions."""
     one = [x for x in (A, B) if x is not None]
     within = sum(float(x.var(axis=1).mean()) for x in one)
     means = A.mean(axis=1) - (0.0 if B is None else B.mean(axis=1))
@@ -65,7 +65,7 @@ def wang(A: Array, B: Array | None = None) -> dict[str, float]:
 
 
 def ours(A: Array, B: Array | None = None) -> tuple[dict[str, float], TestResult]:
-    """The same from what `crossed` says of a pair under `design: samples`."""
+    """The same, from what `crossed` reports for a pair under `design: samples`."""
     N = len(A)
     other = np.zeros_like(A) if B is None else B
     pair = Comparison(

@@ -1,20 +1,20 @@
-"""Real runs against runs of the same system, and next runs against runs that were left out.
+"""Test real runs against runs of the same system, and compare predictions with runs left out.
 
     REPLITUNE_DATA=DIR PYTHONPATH=src nice python benchmarks/calibration/halves.py halves.csv next.csv
 
 DIR has multi30k/, multi30k-replicas/ (two phrase-based systems, 12 and 16 MERT runs) and flores-seeds/
 (six neural systems, 5 seeds); the metric is BLEU.
 
-**Halves.** Splits of a system's runs in two halves, 6 v 6, 8 v 8 or 2 v 3: whatever a test says, there is
-no difference. Every split of the seeds (10 of each system); of dl2 (462) and of dl6 (6,435) evenly spaced
-ones, 462 by tests with a closed form and 100 by those that resample; with --every, all. Splits share
-their runs: the count says what happens, without an interval.
+**Halves.** Splits of a system's runs into two halves, 6 v 6, 8 v 8 or 2 v 3, between which there is no
+difference, whatever a test says. Every split of the seeds (10 for each system); for dl2 (462 splits) and
+dl6 (6,435), evenly spaced ones: 462 for tests with a closed form and 100 for those that resample; with
+--every, all. Splits share their runs, so counts are given without intervals.
 
-**Next runs.** Runs are left out at random, and segments dealt to two test sets, 300 times: what `crossed`
-says from the rest (3 of 5 seeds of all six systems together, which some ways of predicting use; 3 and 5 of
-dl2 and of dl6) about the next run on this test set (`superior`) and on a new one (`superior_new`),
-against the share of pairs of left-out runs in which B was ahead there. By the probability said, of
-whichever side was favoured.
+**Next runs.** 300 times, some runs are left out at random, and segments are dealt to two test sets.
+`crossed` on the rest (3 of 5 seeds of all six systems together, which some ways of predicting use; 3 and 5
+of dl2 and of dl6) predicts the next run on this test set (`superior`) and on a new one (`superior_new`).
+This is compared with the share of pairs of left-out runs in which B was ahead there. Rows are by predicted
+probability, for the side that was favoured.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_seeds(folder: Path) -> tuple[Metric, dict[str, SystemStatistics]]:
 
 
 def splits(n: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Every pair of halves, of an odd number the smaller first."""
+    """Every pair of halves; for an odd number, the smaller half comes first."""
     for chosen in combinations(range(n), n // 2):
         if n % 2 == 0 and 0 not in chosen:
             continue
@@ -113,7 +113,7 @@ def on(system: SystemStatistics, runs: NDArray[np.intp], segments: NDArray[np.in
 
 
 def share_won(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Of pairs of runs in which B is ahead, ties half."""
+    """The share of pairs of runs in which B is ahead; ties count as half."""
     gain = b[:, np.newaxis] - a
     return float(((gain > 0).sum() + 0.5 * (gain == 0).sum()) / gain.size)
 

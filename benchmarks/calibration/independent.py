@@ -1,9 +1,9 @@
-"""What independent checks found of the tests, row by row: the truth in plain numpy, beside `crossed`.
+"""Independent checks of the tests, row by row: the truth in plain numpy, compared with the library.
 
     PYTHONPATH=src python benchmarks/calibration/independent.py ROW ...
 
-Each row prints what the library says and what is so by a simulation or an enumeration that shares
-nothing with it.
+Each row prints what the library says, and the truth by a simulation or an enumeration that shares no
+code with it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SEGMENTS = 500
 
 
 def system(name: str, scores: np.ndarray) -> SystemStatistics:
-    """Scores (n, N) of segments, as `MeanMetric` has them: (score, count)."""
+    """A system from scores (n, N) of segments, with statistics of `MeanMetric`: (score, count)."""
     n = len(scores)
     statistics = np.stack([scores, np.ones_like(scores)], axis=-1)
     runs = tuple(f"run-{r:03d}" for r in range(1, n + 1))
@@ -44,7 +44,8 @@ def system(name: str, scores: np.ndarray) -> SystemStatistics:
 
 
 def family(seed: int = 7, systems: int = 7, n: int = 3, shift: float = 4.7) -> dict[str, np.ndarray]:
-    """Systems (n, N) whose runs add as much as segments; the last is better by some errors."""
+    """Systems (n, N) in which runs add as much variance as segments; the last one is better by `shift`
+    standard errors."""
     rng = np.random.default_rng(seed)
     segments = rng.normal(0, 1, SEGMENTS)
     scores = {}
@@ -56,9 +57,9 @@ def family(seed: int = 7, systems: int = 7, n: int = 3, shift: float = 4.7) -> d
 
 
 def joint_tail(scores: dict[str, np.ndarray], z: float, draws: int, rng: np.random.Generator) -> float:
-    """P(some pair has a normal quantile of z or more), all systems being equal, by its definition:
-    the estimated components are the truth, mean squares of runs are drawn, those of segments known,
-    and each |t| becomes the normal quantile with the same tail on Satterthwaite's degrees."""
+    """P(some pair has a normal quantile of z or more) if all systems are equal, by definition: the
+    estimated components are taken as true, mean squares of runs are drawn, those of segments are known,
+    and each |t| becomes the normal quantile with the same tail, by Satterthwaite's degrees of freedom."""
     x = np.array(list(scores.values()))
     S, n, N = x.shape
     rep = x.mean(axis=2).var(axis=1, ddof=1) / n
@@ -85,7 +86,7 @@ def joint_tail(scores: dict[str, np.ndarray], z: float, draws: int, rng: np.rand
 
 
 def t1() -> None:
-    """max-t's p by the name of the test set, and by the seed."""
+    """How much max-t's p depends on the name of the test set, and on the seed."""
     scores = family()
     systems = {name: system(name, x) for name, x in scores.items()}
 
@@ -118,7 +119,7 @@ def t1() -> None:
 
 
 def t9() -> None:
-    """Shifted bootstraps where many draws tie with what was seen: every draw enumerated."""
+    """Shifted bootstraps in which many draws tie with the observed difference; all draws enumerated."""
     documents = np.arange(6, dtype=np.int32)
     a, b = np.array([0.0, 2.0]), np.array([1.0, 3.0])
     delta = b.mean() - a.mean()
@@ -141,7 +142,7 @@ def t9() -> None:
 
 
 def rates(draw: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray | None]]) -> str:
-    """How often `crossed:scope=segments` of equal systems has a p of .05 or less, in 1,000 trials."""
+    """How often `crossed:scope=segments` gives equal systems a p of .05 or less, in 1,000 trials."""
     rng = np.random.default_rng(1)
     rejected = noted = refused = 0
     for _ in range(1_000):
@@ -159,7 +160,7 @@ def rates(draw: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray | N
 
 
 def t4() -> None:
-    """Sparse and skewed differences of segments, whose expected value is 0."""
+    """Sparse and skewed differences of segments with expected value 0."""
 
     def sparse(N: int, up: float, p: float) -> Callable[[np.random.Generator], tuple[np.ndarray, None]]:
         return lambda rng: (rng.choice([up, -1.0, 0.0], N, p=[p, p * up, 1 - p - p * up]), None)
@@ -176,12 +177,12 @@ def t4() -> None:
 
 
 def t6() -> None:
-    """Documents whose difference grows with the logarithm of their size, and is 0 over all text."""
+    """Documents whose difference grows with the logarithm of their size, but is 0 over all text."""
 
     def documents(G: int, slope: float) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
         def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
             size = np.maximum(np.round(np.exp(rng.normal(2, 1.3, G))), 1).astype(int)
-            # weighted by size the mean of log size is 2 + 1.3^2
+            # weighted by size, the mean of log size is 2 + 1.3^2
             own = slope * (np.log(size) - 3.69) + rng.normal(0, 0.3, G)
             return np.repeat(own, size) + rng.normal(0, 1, size.sum()), np.repeat(
                 np.arange(G, dtype=np.int32), size
@@ -194,14 +195,14 @@ def t6() -> None:
 
 
 def t3() -> None:
-    """What was said of the next run, and the truth: five systems, their true differences as large as
-    the standard error of one, n = 3; this test set, and another that adds as much as the runs."""
+    """Predictions of the next run, and the truth: five systems whose true differences are as large as
+    the standard error of one, n = 3; on this test set, and on a new one that adds as much as the runs."""
     rng = np.random.default_rng(3)
     n, N = 3, 100
     said: dict[str, list[tuple[float, float, float, float]]] = {"superior": [], "superior_new": []}
     for _ in range(300):
         segments = rng.normal(0, 1, N)
-        se2 = 1 / n + 1 / n  # of a system: runs, and what the test set adds
+        se2 = 1 / n + 1 / n  # of one system: from runs, and from the test set
         true = rng.normal(0, np.sqrt(se2), 5)
         own = rng.normal(0, np.sqrt(N / n), (5, N))  # how a segment suits a system
         here = true + own.mean(axis=1)
@@ -231,7 +232,7 @@ def t3() -> None:
 
 
 def t5() -> None:
-    """Runs after the fifth shifted by half a run sd in both systems; A alone is noisy, or both are."""
+    """Runs after the fifth are shifted by half a run sd in both systems; only A is noisy, or both are."""
     for drift, noise, together in product((0.0, 0.5), (0.02, 1.0), (False, True)):
         rng = np.random.default_rng(5)
         rejected = told = runs = 0
@@ -255,7 +256,7 @@ def t5() -> None:
 
 
 def t7() -> None:
-    """A's runs go wrong now and then, B's never, and both are as good in the mean; runs alone vary."""
+    """A's runs sometimes go wrong, B's never, with equal means; only runs vary."""
     T = 20_000
     print("| one bad run in | by sd | " + " | ".join(f"{n} v {n}" for n in (3, 5, 10, 20)) + " |")
     print("|---|---|---|---|---|---|")
@@ -289,7 +290,7 @@ def t7() -> None:
 
 
 def t10() -> None:
-    """Runs of the same number that share a seed, and runs that do not."""
+    """Runs that share a seed with the run of the same number, and runs that do not."""
     rng = np.random.default_rng(10)
     for n, rho in product((3, 5, 10), (0.0, 0.5, 0.9, 1.0)):
         alone = paired = hint = 0
@@ -309,13 +310,13 @@ def t10() -> None:
 
 
 def t11() -> None:
-    """The share of the test set in Var(delta), of which .43 is true, its interval, and the sum."""
+    """The share of the test set in Var(delta), which is truly .43, its interval, and the sum of shares."""
     rng = np.random.default_rng(11)
     N, truth = 200, 0.43
     for n in (3, 5, 10):
         shares, widths, hit, sums = [], [], 0, []
         for _ in range(300):
-            # per system: runs .57/2, the segments .43 / 2 of Var(delta) = 1
+            # Var(delta) = 1: each system's runs add .57 / 2, its segments .43 / 2
             runs = rng.normal(0, np.sqrt(n * (1 - truth) / 2), (2, n, 1))
             own = rng.normal(0, np.sqrt(N * truth / 2), (2, 1, N))
             a, b = 20 + runs + own + rng.normal(0, 0.1, (2, n, N))

@@ -4,16 +4,16 @@
 
 Written down before it was run:
 
-- **Model.** Score of system s on segment i by sample j of prompt k: what the segment adds to both
-  (sd 1), the system's taste for it (sd .5 each), the prompt (sd P), the prompt on the segment (sd .5),
-  and the sample (sd 1), all normal and independent; both systems equal in expectation. Scores are a
-  mean metric; p is that of `crossed`, by which `compare` goes.
-- **Cells.** 3, 5 and 10 prompts of each system, and 3 v 10; 2 and 5 samples of each; 100
-  segments; P such that prompts make 0, .1, 1 and 10 times the variance of the difference that
-  segments make. *paired*: both systems have the same prompts, whose effects correlate with .8.
-- **Trials.** 2,000 a cell. **Limits.** .055 at .05 and .0155 at .01; a cell fails when the 99%
-  interval (Wilson) of its rate lies wholly above.
-- **Reported.** The same outputs taken for samples without runs, and for runs (each sample one).
+- **Model.** The score of system s on segment i by sample j of prompt k is the sum of effects of the
+  segment on both systems (sd 1), the segment on this system (sd .5), the prompt (sd P), the prompt on the
+  segment (sd .5), and the sample (sd 1), all normal and independent; both systems are equal in
+  expectation. The metric is a mean; p is that of `crossed`, which `compare` reports.
+- **Cells.** 3, 5 and 10 prompts for each system, and 3 v 10; 2 and 5 samples of each prompt; 100
+  segments; P such that prompts contribute 0, .1, 1 and 10 times as much to the variance of the
+  difference as segments. *paired*: both systems have the same prompts, whose effects correlate by .8.
+- **Trials.** 2,000 per cell. **Limits.** .055 at .05 and .0155 at .01; a cell fails if the 99%
+  interval (Wilson) of its rate lies wholly above the limit.
+- **Reported.** The same outputs treated as samples without runs, and as runs (each sample one).
 """
 
 from __future__ import annotations

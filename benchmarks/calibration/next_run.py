@@ -1,22 +1,24 @@
-"""The gate of the probability of the next run, and how often what it says comes true.
+"""The gate of the probability of the next run, and how often its predictions come true.
 
     PYTHONPATH=src python benchmarks/calibration/next_run.py
 
 Written down before it was run:
 
-- **Model.** Normal: a system's score has its true value, noise of n runs and, on a new test set, what
-  the test set adds, known to 300 degrees of freedom. Mean squares are drawn as scaled chi-squares.
-  True values are normal, their differences with k standard errors of a pair's delta: k = 1 and 2.
-- **Cells.** One pair, and families of 4, 5 and 10 systems, whose spread shrinks; n = 3, 5, 10 runs of
-  each; standard deviations of runs all equal, or every other one twice or three times the rest; this
-  test set, or a new one that adds .3, 1 or 3 times what the mean system's runs add to its score.
-- **Trials.** 20,000 of one pair; of families so many that there are 40,000 pairs, which are not
+- **Model.** Normal: a system's score is the sum of its true value, the noise of n runs and, with a new
+  test set, an effect of the test set, whose variance is known with 300 degrees of freedom. Mean squares
+  are drawn as scaled chi-squares. True values are normal; the sd of their differences is k standard
+  errors of a pair's delta, k = 1 and 2.
+- **Cells.** One pair, and families of 4, 5 and 10 systems, whose differences are shrunk by their spread;
+  n = 3, 5, 10 runs of each; standard deviations of runs all equal, or every other one twice or three
+  times the rest; this test set, or a new one that adds .3, 1 or 3 times as much variance to a score as
+  the mean system's runs.
+- **Trials.** 20,000 for one pair; for families so many that there are 40,000 pairs, which are not
   independent and count as 4,000.
-- **Limits.** The 90% interval covers the probability in .88 to .92; a cell fails when the 99% interval
-  (Wilson) of its rate lies wholly outside.
+- **Limits.** The 90% interval covers the probability in .88 to .92 of the trials; a cell fails if the
+  99% interval (Wilson) of its rate lies wholly outside.
 - **Reported**: no true differences (k = 0), large ones (k = 4), one system ten times as noisy, 3 v 10
-  runs; and a table of what was said and what is so, of one pair and of a family of five, n = 3, 5, 10,
-  k = 0 and 1, both without a new test set, beside what any difference as likely beforehand would say.
+  runs; and a table of predictions and the truth for one pair and a family of five, n = 3, 5, 10, k = 0
+  and 1, all on this test set, also with every difference equally likely a priori.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ CLASSES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 def trials_of(
     rng: np.random.Generator, n: np.ndarray, sd: np.ndarray, test_set: float, k: float, trials: int
 ) -> tuple[np.ndarray, Spread, np.ndarray, np.ndarray]:
-    """Of T trials, differences (T, m) of all pairs, their spreads, scores (T, S), and the true
+    """For T trials, the differences (T, m) of all pairs, their spreads, scores (T, S), and the true
     probabilities (T, m)."""
     S, T = len(n), trials
     rep = sd**2 / n
     own = test_set * rep.mean()
-    se2 = (rep + own).mean()  # of a system; a pair has twice as much, and so have true differences
+    se2 = (rep + own).mean()  # of one system; doubled for a pair, as for true differences
     true = rng.normal(0, k * np.sqrt(se2), (T, S))
     scores = true + rng.normal(0, np.sqrt(rep + own), (T, S))
     drawn = rep * rng.chisquare(n - 1.0, (T, S)) / (n - 1.0)
@@ -59,7 +61,7 @@ def trials_of(
 
 
 def answers(gain: np.ndarray, spread: Spread, scores: np.ndarray | None) -> np.ndarray:
-    """(3, T, m) what is said: of single pairs all at once, of families one by one."""
+    """(3, T, m) predictions: for single pairs all at once, for families one by one."""
     if scores is None or gain.shape[1] == 1:
         return np.array(next_better(gain, spread))
     return np.stack(
@@ -72,7 +74,7 @@ def answers(gain: np.ndarray, spread: Spread, scores: np.ndarray | None) -> np.n
 
 
 def covered(n: np.ndarray, sd: np.ndarray, test_set: float, k: float, trials: int) -> float:
-    """How often the interval has the probability in it."""
+    """How often the interval contains the true probability."""
     gain, spread, scores, theta = trials_of(np.random.default_rng(35), n, sd, test_set, k, trials)
     _, low, high = answers(gain, spread, scores)
     return float(((low <= theta) & (theta <= high)).mean())
@@ -122,7 +124,7 @@ def beyond() -> Iterator[str]:
 
 
 def said() -> Iterator[str]:
-    """On this test set: what was said of who is ahead, and the true probability, its mean."""
+    """On this test set: the predicted probability of the favoured side, and the mean of the true one."""
     yield (
         "| systems | n | k | | best against the rest | "
         + " | ".join(f"{a:g} to {b:g}" for a, b in pairwise(CLASSES))

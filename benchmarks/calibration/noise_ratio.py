@@ -4,20 +4,20 @@
 
 Written down before it was run:
 
-- **Model.** delta of two systems is normal: run means of variance sd^2 / n, and what the test set
-  adds, known to 499 degrees of freedom, independent for each system. V_rep/V_seg of two systems of
-  the mean run variance is .1, 1, 3, 10, or infinite (`scope=runs`).
-- **Cells.** Families of 2, 3, 5, 10 and 20 systems with n = 3, 5, 10, or mixed (3, 5 and 10 by
-  turns). Standard deviations of runs, smallest 1: all equal; one, two, half or all but one at 3; the
-  first at 2 or at 3, and the last at 3 (with mixed n another system); evenly spread in their
-  logarithm from 1 to 3 and back.
-- **Trials.** 20,000 a cell; all systems equal. *pair*: the first two by themselves; *family*: some
+- **Model.** delta of two systems is normal: run means with variance sd^2 / n, and an effect of the test
+  set, independent for each system, whose variance is known with 499 degrees of freedom. V_rep/V_seg of
+  two systems with the mean run variance is .1, 1, 3, 10, or infinite (`scope=runs`).
+- **Cells.** Families of 2, 3, 5, 10 and 20 systems with n = 3, 5, 10, or mixed (3, 5 and 10 in turn).
+  Standard deviations of runs, with a smallest of 1: all equal; one, two, half or all but one at 3; the
+  first at 2 or at 3, and the last at 3 (with mixed n, a different case); evenly spaced in their
+  logarithm from 1 to 3, rising or falling.
+- **Trials.** 20,000 per cell; all systems equal. *pair*: the first two by themselves; *family*: any
   pair, adjusted.
-- **Limits.** .055 at .05 and .0155 at .01; a cell fails when the 99% interval (Wilson) of its rate
-  lies wholly above.
-- **Power.** One system three standard errors (of its pair with another, all equally noisy) better than
-  the rest. Five systems, n = 3, V_rep/V_seg 1: the share of its pairs found at .05, adjusted, at
-  least .35. One pair, n = 3, V_rep/V_seg 10: at least .50.
+- **Limits.** .055 at .05 and .0155 at .01; a cell fails if the 99% interval (Wilson) of its rate lies
+  wholly above the limit.
+- **Power.** One system is better than the rest by three standard errors (of its difference from
+  another), all equally noisy. Five systems, n = 3, V_rep/V_seg 1: at least .35 of its pairs are found at
+  .05, adjusted. One pair, n = 3, V_rep/V_seg 10: at least .50.
 - **Outside the bound**, reported: one system at 5 and at 10, and all but one.
 """
 
@@ -121,7 +121,7 @@ def rates(
                 share * value(family, alpha) + (1 - share) * T_m, single, share * strict + (1 - share) * T_m
             )
             yes, together = t > single, t > joint
-            # `crossed` without the bound; its family by Bonferroni
+            # `crossed` without the bound, with Bonferroni for the family
             yes[rows] = t_plain[rows] > critical_values(parts[rows], nus, alpha / 2)
             together[rows] = t_plain[rows] > critical_values(parts[rows], nus, alpha / m / 2)
             first = a == 0

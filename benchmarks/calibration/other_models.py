@@ -13,12 +13,13 @@ from replitune.significance.studies.simulate import Design
 Array = NDArray[np.float64]
 
 ITEM, PREFERENCE = 1.0, 0.7
-"""Standard deviations, on the probit, of what an item does to both systems, and to B against A."""
+"""Standard deviations, on the probit scale, of an item's effect on both systems, and on B - A."""
 BAD_SHARE, BAD_BY = 0.2, 5.0
 
 
 def run_effects(kind: str, sd: float | Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Of mean 0 and standard deviation `sd`; `bad`: one run in five is 5 sd of the others worse."""
+    """Run effects with mean 0 and standard deviation `sd`. `bad`: one run in five is worse by 5 standard
+    deviations of the others."""
     if kind == "exponential":
         x = rng.exponential(1.0, shape) - 1
     elif kind == "t3":
@@ -37,7 +38,7 @@ def binary_scores(
     """Scores 0 or 1, A (T, n_a, N) and B (T, n_b, N); both are right with probability `accuracy`.
 
     An output is right with probability Phi(m_s + item -+ preference / 2 + run). Over items and runs
-    that is Phi(m_s / sqrt(1 + their variance)), so m_s makes up for runs that vary more.
+    this is Phi(m_s / sqrt(1 + their variance)), so m_s compensates for runs that vary more.
     """
     N = design.segments
     item = rng.normal(0.0, ITEM, (trials, 1, N))
@@ -56,7 +57,7 @@ def binary_scores(
 def binary_units(accuracy: float, outputs: float) -> tuple[float, float]:
     """Var(d_i), and d accuracy / d probit, without a run effect.
 
-    outputs: 1/n_A + 1/n_B. By Gauss-Hermite quadrature over items and preferences.
+    outputs: 1/n_A + 1/n_B. Computed by Gauss-Hermite quadrature over items and preferences.
     """
     variance = ITEM**2 + PREFERENCE**2 / 4
     centre = ndtri(accuracy) * np.sqrt(1 + variance)

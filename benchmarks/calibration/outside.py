@@ -1,37 +1,38 @@
-"""The gate of `crossed` where its model ends: what happens there, in cells written down before.
+"""The gate of `crossed` at and beyond the limits of its model, in cells written down in advance.
 
     PYTHONPATH=src nice python benchmarks/calibration/outside.py outside.csv
 
 Written down before it was run (after runs of 4,000 trials of some twenty of these cells with
-`scope=segments`, which chose between counting units by kurtosis and by skewness):
+`scope=segments`, by which skewness was chosen over kurtosis for counting units):
 
 - **Cells**, all with equally good systems over new segments and new runs:
   *segments*: B - A of a segment is normal; normal with a deviation of its own (log sd .7); t with 3
   df; exponential; lognormal; rare (+u with probability p, -1 with u p, else 0); N = 50, 200, 500 (rare:
-  500, 1,000). *outputs*: those of A thrice as noisy on single segments as those of B. *binary*: right
-  or wrong, with accuracy .5, .9 and .99, N = 50 and 200. *documents*: sizes are lognormal (log sd .8 or
-  1.3), B - A grows by 0, .2 or .4 a log unit of size. *seeds*: run r of A and of B have run effects
-  correlated by .5 and 1, taken as pairs and not. *failures*: one run in ten, or in twenty, is 5 or 20
-  deviations of the others worse, of A alone or of both.
+  500, 1,000). *outputs*: those of A three times as noisy on single segments as those of B. *binary*:
+  right or wrong, with accuracy .5, .9 and .99, N = 50 and 200. *documents*: sizes are lognormal (log sd
+  .8 or 1.3), B - A grows by 0, .2 or .4 per log unit of size. *seeds*: the effects of run r of A and of
+  B correlate by .5 or 1; tested as pairs and not. *failures*: one run in ten, or in twenty, is worse by
+  5 or 20 deviations of the others, in A only or in both.
 - **Tests**: `scope=segments` of one output each; `crossed` at 3 v 3 with V_rep/V_seg = .1 and 1, at 5 v 5
   with 1 (1,500 documents with `scope=segments` alone; seeds and failures: n = 3, 5, 10 and V_rep/V_seg = 1
   and 10), V_int/V_seg .4 at any n. One-sided at .05 and .01, both ways, of exponential and lognormal
   segments.
-- **Counted**: rejections at .05 and .01; those without a note on the data (`few-contributing`,
-  `few-documents`; of failures also `unstable-run`); comparisons that get no p, and a note. Beside
-  `crossed`: *plain*, which counts no units, and *kurtosis*, which counts them by (sum d^2)^2 / sum d^4
-  where that is less than an eighth of N (2 / (1/K - 1/N) degrees of freedom, no p below 6, a note
-  below 30).
-- **Trials**: 4,000 a cell of single outputs, 2,000 of runs (10,000 in the first plan, which was given up
-  unseen: the processors were busy), 99% intervals (Wilson). A rate fails when its interval lies above the
-  limit. Finished cells are kept beside the table (.cells.jsonl), so that an interrupted run goes on.
-- **Limits.** (1) Cells inside: symmetric segments and documents, outputs, binary, seeds: .055 and .0155.
-  (2) All cells of segments and documents: what rejects *without a note*: .055 and .0155. (3) Where
-  nothing is wrong (normal; t3 and exponential with N of 200 or more; rare +1 and -1 with 20 expected or
-  more; 100 documents and more of log sd .8 that do not depend on size; outputs; accuracy .5): no p in at
-  most .05, a note in at most .30.
+- **Counted**: rejections at .05 and .01; those without a note about the data (`few-contributing`,
+  `few-documents`; for failures also `unstable-run`); comparisons that get no p, and those with a note.
+  For comparison with `crossed`: *plain*, which counts no units, and *kurtosis*, which counts them as
+  K = (sum d^2)^2 / sum d^4 if that is less than an eighth of N (2 / (1/K - 1/N) degrees of freedom, no p
+  below 6, a note below 30).
+- **Trials**: 4,000 per cell of single outputs, 2,000 of runs (10,000 in the first plan, which was given
+  up, with no results seen, because the processors were busy), 99% intervals (Wilson). A rate fails if
+  its interval lies above the limit. Finished cells are kept beside the table (.cells.jsonl), so that an
+  interrupted run can continue.
+- **Limits.** (1) Cells inside the model (symmetric segments and documents, outputs, binary, seeds): .055
+  and .0155. (2) All cells of segments and documents: rejections *without a note*: .055 and .0155.
+  (3) Cells where nothing is wrong (normal; t3 and exponential with N of 200 or more; rare +1 and -1 with
+  20 expected or more; 100 documents or more with log sd .8 that do not depend on size; outputs; accuracy
+  .5): no p in at most .05, a note in at most .30.
 - **Reported**, not judged: skewed segments, documents that depend on size, failures, one-sided. The
-  level among those that get a p is beside that among all.
+  level among comparisons that get a p is given beside that among all.
 """
 
 from __future__ import annotations
@@ -68,33 +69,33 @@ ALPHAS, LIMITS = (0.05, 0.01), (0.055, 0.0155)
 MOST_REFUSED, MOST_NOTED = 0.05, 0.30
 INTERACTION = 0.4
 AT_ONCE = 2_000_000
-"""Values of segments that are held at a time."""
+"""How many values of segments are in memory at a time."""
 ROUNDING = 1e-20
-"""A smaller variance is one of rounding: nothing varies, and nothing is rejected."""
+"""A smaller variance comes from rounding: nothing varies, so nothing is rejected."""
 
 
 @dataclass(frozen=True)
 class Cell:
     kind: str
-    """segments, outputs, binary, documents, seeds, failures"""
+    """segments, outputs, binary, documents, seeds or failures."""
     what: str
     n: int
-    """Runs of each system; 1: `scope=segments` of single outputs."""
+    """Runs of each system; with 1, `scope=segments` of single outputs."""
     ratio: float
-    """V_rep / V_seg"""
+    """V_rep / V_seg."""
     N: int
-    """Segments, or documents."""
+    """Number of segments, or of documents."""
     judged: bool
-    """Inside: the level has a limit."""
+    """Whether the cell is inside the model, so that the level has a limit."""
     clean: bool = False
-    """Nothing is wrong: notes and refusals have a limit."""
+    """Whether nothing is wrong, so that notes and refusals have limits."""
     one_sided: int = 0
-    """Sign of the difference that a one-sided test asks for."""
+    """Sign of the difference that a one-sided test asks about; 0 for a two-sided test."""
     paired: bool = False
 
 
 def of_segments(what: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """B - A of segments, of mean 0 and variance 1."""
+    """Differences B - A of segments, with mean 0 and variance 1."""
     if what == "normal":
         return rng.standard_normal(shape)
     if what == "own deviations":
@@ -171,13 +172,13 @@ def cells() -> Iterator[Cell]:
 class Drawn:
     summary: Summary
     d: Array
-    """(T, U) what units add to the difference"""
+    """(T, U) what each unit adds to the difference."""
     documents: Array | float
-    """(T,) effective ones"""
+    """(T,) effective numbers of documents."""
 
 
 def summed(a: Array, b: Array, sizes: Array | None = None) -> Drawn:
-    """Scores (T, n, U) of segments, or sums of documents of sizes (T, U) segments."""
+    """The summary of scores (T, n, U) of segments, or of sums over documents with `sizes` (T, U)."""
     T, n, U = a.shape
     m = np.ones((T, U)) if sizes is None else sizes
     N = m.sum(axis=1)[:, None, None]
@@ -220,7 +221,7 @@ def draw(cell: Cell, T: int, rng: np.random.Generator) -> Drawn:
 
 
 def run_effects(cell: Cell, T: int, rng: np.random.Generator) -> Array:
-    """(2, T, n) of A and of B."""
+    """(2, T, n) run effects of A and of B."""
     z = rng.standard_normal((2, T, cell.n))
     if cell.kind == "seeds":
         rho = float(cell.what)
@@ -237,8 +238,8 @@ def run_effects(cell: Cell, T: int, rng: np.random.Generator) -> Array:
 
 
 def binary(cell: Cell, T: int, rng: np.random.Generator) -> Drawn:
-    """Right where a probit of item, preference and run is above 0; ratio is that of the latent scale
-    to a preference, of both systems alike."""
+    """Right or wrong, by a probit model of item, preference and run. The ratio of variances, equal for
+    both systems, is that of runs to preferences on the latent scale."""
     item, prefer = rng.standard_normal((T, 1, cell.N)), 0.7 * rng.standard_normal((T, 1, cell.N))
     run_sd = 0.7 * np.sqrt(cell.ratio * cell.n / 2 / cell.N)
     centre = ndtri(float(cell.what)) * np.sqrt(2 + 0.7**2 / 4 + run_sd**2)
@@ -254,7 +255,7 @@ def documents(cell: Cell, T: int, rng: np.random.Generator, noise: float) -> Dra
     sd, slope = map(float, cell.what.split())
     G, n = cell.N, cell.n
     size = np.maximum(np.round(np.exp(rng.normal(2, sd, (T, G)))), 1.0)
-    # weighted by size, the mean of log size is 2 + sd^2, but for rounding
+    # weighted by size, the mean of log size is 2 + sd^2, except for rounding
     own = slope * (np.log(size) - weighted_mean(sd)) + rng.normal(0, 0.3, (T, G))
     total = own * size + rng.standard_normal((T, G)) * np.sqrt(size)
     usual = np.exp(2 * 2 + 2 * sd**2) * (0.09 + slope**2 * sd**2) + np.exp(2 + sd**2 / 2)
@@ -268,7 +269,7 @@ def documents(cell: Cell, T: int, rng: np.random.Generator, noise: float) -> Dra
 
 
 def weighted_mean(sd: float) -> float:
-    """Mean of the log of rounded sizes, weighted by size: what makes the true difference 0."""
+    """The mean logarithm of rounded sizes, weighted by size; subtracting it makes the true difference 0."""
     if sd not in MEANS:
         size = np.maximum(np.round(np.exp(2 + sd * ndtri((np.arange(10**7) + 0.5) / 10**7))), 1.0)
         MEANS[sd] = float((size * np.log(size)).sum() / size.sum())
@@ -279,7 +280,7 @@ MEANS: dict[float, float] = {}
 
 
 def by_kurtosis(d: Array, nu: Array) -> tuple[Array, Array]:
-    """Units that make the difference, counted the other way, and degrees of freedom."""
+    """The number of contributing units, counted by kurtosis, and degrees of freedom."""
     squares = (d**2).sum(axis=1)
     quads = np.maximum((d**4).sum(axis=1), np.finfo(float).tiny)
     K = np.where(squares > 0, squares**2 / quads, np.inf)
@@ -292,7 +293,7 @@ COUNTS = ("p", "note", "at 0.05", "at 0.01", "quiet 0.05", "quiet 0.01")
 
 
 def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
-    """By method: how many have a p, a note, reject, and reject without a note."""
+    """For each method, how many comparisons have a p, a note, are rejected, are rejected without a note."""
     nu = np.asarray(drawn.summary.nu_seg)
     kurtosis = by_kurtosis(drawn.d, nu)
     methods = {
@@ -306,7 +307,7 @@ def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
             drawn.summary.a, drawn.summary.b, drawn.summary.seg, df, drawn.summary.both, drawn.summary.units
         )
         if cell.paired:
-            s = paired(s, drawn)
+            s = paired(s)
         if cell.n == 1:
             values, nus, variance = s.seg[:, None], df[:, None], s.seg
         else:
@@ -334,13 +335,14 @@ def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
     return found
 
 
-def paired(s: Summary, drawn: Drawn) -> Summary:
-    """The differences of pairs of runs stand for B, and zeros for A."""
+def paired(s: Summary) -> Summary:
+    """A summary with the differences of pairs of runs as B, and zeros as A."""
     return Summary(np.zeros_like(s.a), s.b - s.a, s.seg, s.nu_seg, s.both, s.units)
 
 
 def paired_parts(s: Summary) -> Any:
-    """One side: its V_int is that of differences, here the sum of both as outputs are independent."""
+    """Parts with one side only. V_int is that of differences: here the sum of both systems', because
+    outputs are independent."""
     from replitune.significance.critical import net_parts
 
     n = s.b.shape[1]

@@ -1,8 +1,8 @@
 """Tests of other packages, for the calibration study; the project does not need them.
 
 evalstats 0.3.3 (https://github.com/ianarawjo/evalstats): `pairwise_differences` with
-method="bootstrap" is, from three runs on, its nested bootstrap: inputs are drawn anew, and runs
-anew *within each input*. Runs that move all inputs together are not in its model.
+method="bootstrap" is its nested bootstrap if there are three runs or more: inputs are resampled, and
+runs are resampled *within each input*. Its model has no runs that move all inputs together.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     REPLITUNE_DATA=DIR PYTHONPATH=src python benchmarks/calibration/replicas.py OUT.csv [--trials N]
 
-DIR has multi30k/ and multi30k-replicas/. Two phrase-based systems, `dl6` and `dl2` (distortion
-limit 6 and 2), tuned again and again on val; outputs of test_2016_flickr.
+DIR has multi30k/ and multi30k-replicas/: outputs on test_2016_flickr of two phrase-based systems, `dl6`
+and `dl2` (distortion limits 6 and 2), each tuned many times on val.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ METHODS = [
     "crossed",
     {"name": "riezler", "id": "riezler-one-run", "replica_a": "run-001", "replica_b": "run-001"},
 ]
-"""`riezler-one-run`: whichever run was drawn first, as in a paper with one run; by default the
-one-replica tests look at the median replica."""
+"""`riezler-one-run` uses the run that was drawn first, as in a paper with one run; by default, tests of
+single replicas use the median replica."""
 
 
 def read(folder: Path) -> tuple[Bleu, dict[str, SystemStatistics]]:
-    """BLEU statistics of every replica there is, of each system."""
+    """BLEU statistics of all replicas of each system."""
     metric = Bleu(tokenize="none")
     refs = [read_lines(folder / "multi30k" / "test_2016_flickr.lc.norm.tok.en.gz")]
     systems = {}

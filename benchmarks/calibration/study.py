@@ -5,23 +5,23 @@
 Cells, seeds, trials, limits and the rule are fixed here, before the run. A cell is one design;
 V_rep/V_seg is the ratio of what tuner runs and segments add to Var(delta).
 
-**Trials.** Closed forms: 20,000 comparisons a cell on whole data; 200,000 where the model is normal
-and the metric a mean of 500 segments, as `closed.drawn` draws what the tests need of it. Tests that
-resample: 2,000 (1,000 for BLEU with more than ten replicas in all), with 199 resamples (999 of
-whole test sets), which makes .05 and .01 attainable levels. `evalstats` (only where that package is
+**Trials.** Closed forms: 20,000 comparisons per cell on complete data; 200,000 if the model is normal
+and the metric a mean over 500 segments, because then `closed.drawn` draws only what the tests need.
+Tests that resample: 2,000 (1,000 for BLEU with more than ten replicas in all), with 199 resamples (999
+for whole test sets), which makes .05 and .01 attainable levels. `evalstats` (only if that package is
 installed; the project does not need it): 600, with 500 resamples.
 
-**The gate.** Limits: .055 at level .05, .0155 at level .01, and Monte-Carlo error. A test fails a
-cell at a level when Wilson's two-sided 99% interval of its rate lies wholly above the limit. At
-200,000 trials that is a rate above .0563 or .0162, at 20,000 above .0592 or .0177.
+**The gate.** Limits: .055 at level .05, .0155 at level .01, plus Monte Carlo error. A test fails a
+cell at a level if Wilson's two-sided 99% interval of its rate lies wholly above the limit. At 200,000
+trials that is a rate above .0563 or .0162, at 20,000 above .0592 or .0177.
 
-**Gated cells**: the null hypothesis of the test holds, effects are normal (of BLEU: on the logit of
-n-gram precision), each stratum has three runs or more, and documents, if they are the unit, are as
-good as 20 of equal size. Other cells are reported: two runs in a stratum, runs that are not normal,
-binary scores, fewer documents, documents taken as segments. So are tests of another null
-hypothesis: scope=runs under *next*, scope=segments where there is a run effect.
+**Gated cells**: the null hypothesis of the test holds, effects are normal (for BLEU, on the logit of
+n-gram precision), each stratum has three runs or more, and documents, if they are the unit, are worth
+at least 20 of equal size. Other cells are only reported: two runs in a stratum, runs that are not
+normal, binary scores, fewer documents, documents treated as segments. So are tests of a different null
+hypothesis: scope=runs under *next*, scope=segments if there is a run effect.
 
-Finished parts of cells are kept beside OUT (OUT.cells.jsonl), so that an interrupted study goes on.
+Finished parts of cells are kept beside OUT (OUT.cells.jsonl), so that an interrupted study can continue.
 """
 
 from __future__ import annotations
@@ -72,54 +72,54 @@ SAMPLES = {"fu-ar": 999, "fu-bootstrap": 999, "replica-permutation": 999, "evals
 TUNERS = 3
 BLEU_SCALE = {"difference": 0.7, "segment": 0.8, "noise": 0.5}
 NOISE_SHARE = 0.4
-"""Of Var(d_i) within documents: what single outputs add. It is that of `mean` at n = 3."""
+"""The share of single outputs in Var(d_i) within documents, as for `mean` at n = 3."""
 
 Counts = dict[str, list[int]]
-"""By method: trials, rejections at .05 and at .01."""
+"""For each method: trials, rejections at .05 and at .01."""
 
 
 @dataclass(frozen=True)
 class Cell:
     metric: str
-    """mean; documents (a mean over unequal documents) or equal documents (of 15 segments); tuners
-    (a mean; three tuners); bleu; binary."""
+    """mean; documents (a mean, with documents of unequal size); equal documents (of 15 segments); tuners
+    (a mean, with three tuners); bleu; binary."""
     null: str
     n_a: int
     n_b: int
     noise: str
-    """equal: both systems' tuner runs vary alike; A, B: only its own do; one: only A's first
-    tuner's; thrice: A's have thrice the standard deviation of all other systems'."""
+    """equal: runs of both systems vary equally; A, B: only those of that system vary; one: only those of
+    A's first tuner; thrice: A's have three times the standard deviation of all other systems'."""
     ratio: float
-    """V_rep / V_seg. 0: replicas are samples, without a run effect."""
+    """V_rep / V_seg. 0: replicas are samples without a run effect."""
     shift: float = 0.0
-    """True difference in standard deviations of delta; 0 under the null hypothesis."""
+    """The true difference, in standard deviations of delta; 0 under the null hypothesis."""
     resampled: bool = False
     interaction: float | None = None
-    """V_int / V_seg. None: noise of single outputs as large as what suits one system."""
+    """V_int / V_seg. None: noise of single outputs with the same sd as how segments suit a system."""
     runs: str = "normal"
-    """exponential; t3; bad: one run in five is five standard deviations of the others worse."""
+    """exponential; t3; bad: one run in five is worse by five standard deviations of the others."""
     segments: int = 0
-    """0: as many as is usual for the metric."""
+    """Number of segments. 0: the usual number for the metric."""
     icc: float | None = None
     """Correlation, within documents, of segment differences B - A. None: see `Maker`."""
     effective: int = 0
-    """Documents of equal size that would do as well."""
+    """Number of documents of equal size that would be worth as much."""
     accuracy: float | None = None
     systems: int = 2
-    """In the experiment; two are compared."""
+    """Number of systems in the experiment; two are compared."""
     spread: float = 0.0
-    """Standard deviation, over systems, of the log of the standard deviation of runs."""
+    """Standard deviation, over systems, of the logarithm of the standard deviation of runs."""
 
     @property
     def name(self) -> str:
-        """The stream of a cell's random numbers."""
+        """The name of the cell, and of its random stream."""
         short = [str(v) for k, v in asdict(self).items() if k in SHORT]
         more = [f"{f.name}={v}" for f in MORE if (v := getattr(self, f.name)) != f.default]
         return "/".join(short + more)
 
     @property
     def whole(self) -> bool:
-        """Whole data are drawn, not only what closed forms need of them."""
+        """Whether complete data are drawn, and not only what closed forms need."""
         return self.metric not in ("mean", "tuners") or self.segments > 0
 
     @property
@@ -135,7 +135,7 @@ MORE = [f for f in fields(Cell) if f.name not in (*SHORT, "resampled")]
 
 
 def speaks(method: str, cell: Cell) -> bool:
-    """Whether the cell is the null hypothesis of a test; others are reported beside it."""
+    """Whether the cell fits a test's null hypothesis; other results are only reported."""
     if any(word in method for word in ("note", "ahead", "unit=segment")):
         return False
     if method == "crossed:scope=runs":
@@ -177,7 +177,7 @@ def cells() -> Iterator[Cell]:
 
 
 def unequal_cells() -> Iterator[Cell]:
-    """Much tuner noise, much interaction, few against many."""
+    """Cells with much tuner noise, much interaction, or few runs against many."""
     for ratio in RATIOS:
         for noise in ("equal", "A", "B"):
             for null in ("next", "this"):
@@ -195,7 +195,7 @@ def unequal_cells() -> Iterator[Cell]:
 
 
 def other_run_cells() -> Iterator[Cell]:
-    """Runs that are not normal."""
+    """Cells with runs that are not normal."""
     for runs in ("exponential", "t3", "bad"):
         for n_a, n_b in [(3, 3), (5, 5), (10, 10), (3, 30)]:
             for ratio in (1.0, 10.0):
@@ -224,7 +224,7 @@ def document_cells() -> Iterator[Cell]:
 
 
 def sample_cells() -> Iterator[Cell]:
-    """Outputs sampled for each segment: no run effect."""
+    """Cells in which outputs are sampled for each segment, without a run effect."""
     for n in (2, 3, 5, 10):
         for interaction in (None, 0.7, 1.0):
             for shift in (0.0, 3.0):
@@ -243,7 +243,7 @@ def unequal_noise_cells() -> Iterator[Cell]:
 
 
 def figure_cells() -> Iterator[Cell]:
-    """100 segments: every method on the same cells."""
+    """Cells of 100 segments, on which every method is run."""
     for n in (3, 5):
         for ratio in (0.0, 0.1, 1.0, 10.0):
             of = Cell("mean", "next", n, n, "equal", ratio, resampled=True, segments=100)
@@ -254,13 +254,13 @@ def figure_cells() -> Iterator[Cell]:
 
 
 def document_sizes(documents: int = 40) -> NDArray[np.int64]:
-    """Documents of 2 to 28 segments: 40 are as many as 26 of equal size."""
+    """Sizes of documents, from 2 to 28 segments; 40 such documents are worth 26 of equal size."""
     of = np.arange(documents) / (documents - 1)
     return np.round(2 + 26 * of**3).astype(np.int64)
 
 
 def as_good_as(effective: int) -> NDArray[np.int64]:
-    """The fewest documents of such sizes that are as good as so many of equal size."""
+    """The sizes of the fewest such documents that are worth so many of equal size."""
     for documents in range(effective, 4 * effective):
         sizes = document_sizes(documents)
         if sizes.sum() ** 2 / (sizes**2).sum() >= effective:
@@ -289,13 +289,13 @@ def replica_sd(cell: Cell, V_seg: float) -> tuple[NDArray[np.float64], NDArray[n
 
 @cache
 def bleu_units() -> tuple[float, float]:
-    """V_seg of the BLEU model without tuner noise, and dBLEU / dlogit, from a pilot."""
+    """V_seg of the BLEU model without tuner noise, and dBLEU / dlogit, estimated by a pilot."""
     rng = stream(SEED, "calibration", "pilot")
     s = BLEU_SCALE
     flat = Design(2, 2, SEGMENTS["bleu"], 0, 0, s["difference"], s["segment"], s["noise"], s["noise"])
     a, b = bleu_counts(flat, 400, rng)
     delta = Batch(Bleu(), a, b).delta
-    # Two replicas share the segments: what remains of their noise is taken off.
+    # The noise of single outputs, estimated from two replicas on the same segments, is subtracted.
     scores = Batch(Bleu(), a, b).scores
     noise = sum(x.var(axis=1, ddof=1).mean() / 2 for x in scores)
     up, down = (bleu_counts(replace(flat, delta=d), 400, rng) for d in (0.2, -0.2))
@@ -330,12 +330,12 @@ class Maker:
             s["noise"],
             s["noise"],
             null=cell.null,
-            # Noise of single outputs is small beside the rest; the shift is a round figure.
+            # Approximate: the noise of single outputs, which is small, is left out.
             delta=cell.shift * float(np.sqrt((1 + cell.ratio) * V_seg)) / slope,
         )
 
     def mean(self) -> Design:
-        """Also of binary scores, whose effects are on the probit of being right."""
+        """The design for means, and for binary scores, whose effects are on the probit of being right."""
         cell = self.cell
         outputs = 1 / cell.n_a + 1 / cell.n_b
         difference, noise, document, slope = 1.0, 1.0, 0.0, 1.0
@@ -419,7 +419,7 @@ class Maker:
 
 
 def closed_rejections(cell: Cell, summary: Summary, alpha: float) -> dict[str, Yes]:
-    """(T,) of every test that applies; of a note, whether the result has it."""
+    """(T,) rejections by every test that applies; for a note, whether the result has it."""
     parts = crossed_parts(summary)
     found = {name: crossed_rejections(summary, parts, alpha, value) for name, value in CRITICAL.items()}
     if cell.null == "this":
@@ -458,7 +458,7 @@ def closed(cell: Cell) -> Counts:
         size = min(chunk, trials - start)
         if cell.icc is None:
             summaries = {"": make.summary(size, rng)}
-        else:  # the same data twice: by document, and as if segments had none
+        else:  # the same data twice: by document, and as if there were no documents
             scores = make.scores(size, rng)
             batch = [np.stack([x, np.ones_like(x)], axis=-1) for x in scores]
             assert make.sizes is not None

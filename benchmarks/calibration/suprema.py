@@ -1,24 +1,24 @@
-"""The largest level of `crossed` over all ratios of its variances, with four critical values.
+"""Find the largest level of `crossed` over all ratios of its variances, for several critical values.
 
     PYTHONPATH=src python benchmarks/calibration/suprema.py OUT.csv [--draws N]
 
-The gate has cells; this looks for the worst one. In the normal model the mean squares of A's runs,
-of B's runs (by tuner), of segments and of the interaction are independent chi-squares times what is
-expected of them, and delta is normal, independent of them all. So mean squares are drawn, and the
-probability that delta exceeds the critical value is known given them: no error of Monte Carlo is
-left of delta's own.
+The gate has cells; this looks for the worst one. In the normal model, the mean squares of A's runs, of
+B's runs (by tuner), of segments and of the interaction are their expected values times independent
+chi-squares, and delta is normal and independent of them all. So only mean squares are drawn: given
+these, the probability that delta exceeds the critical value is known, without Monte Carlo error from
+delta itself.
 
-With E V_seg = 1, the expected parts are V_int = x, of all outputs alike, or (x = 1, segments) of
-A's or B's alone; V_rep = ratio, shared over systems and tuners as `noise` says, and V_int's share
-on top, for the noise of single outputs is in the scores of runs too; and Var(delta) = ratio + 1.
-The largest level is that over ratio .1 to 100, x 0 to 1, and noise; the same draws serve all.
+With E V_seg = 1, the expected parts are V_int = x, with equally noisy outputs in both systems, or (x = 1,
+segments) only in A or only in B; V_rep = ratio, shared among systems and tuners as `noise` says, plus
+V_int, because the noise of single outputs is in the scores of runs, too; and Var(delta) = ratio + 1. The
+largest level is over ratio .1 to 100, x 0 to 1, and noise; all use the same draws.
 
 Critical values:
 
-- gross: layers of the V_rep and of V_seg, with the interaction in it (as before they were net);
-- net: layers of the V_rep and of W = V_seg - V_int, the library's;
-- Cochran-Cox and Satterthwaite: of the same net parts;
-- runs: the library's of scope=runs, layers of the V_rep alone, Var(delta) = ratio + x.
+- gross: layers of the V_rep and of V_seg including the interaction (used before they were net);
+- net: layers of the V_rep and of W = V_seg - V_int, as in the library;
+- Cochran-Cox and Satterthwaite: with the same net parts;
+- runs: that of the library for scope=runs, layers of the V_rep only, Var(delta) = ratio + x.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ALPHAS = (0.05, 0.01)
 RATIOS = (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 100.0)
 INTERACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 NU_SEG = 499.0
-"""Of 500 segments."""
+"""Degrees of freedom of 500 segments."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Plan:
     """Runs of each tuner."""
     tuners: int = 1
     nu_seg: float = NU_SEG
-    """Of documents, their effective number less 1."""
+    """For documents, their effective number less 1."""
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def runs(self) -> Array:
-        """(2H,) of each stratum, A's first."""
+        """(2H,) numbers of runs of each stratum, A's first."""
         return np.repeat([self.n_a, self.n_b], self.tuners).astype(np.float64)
 
 
@@ -79,9 +79,9 @@ PLANS = [
 
 
 def noises(plan: Plan, only: bool = False) -> dict[str, Array]:
-    """Shares (2H,) of V_rep or of V_int: all alike, or A's or B's `only`, or one tuner's.
+    """Shares (2H,) of V_rep, or with `only` of V_int: equal, or only in A, only in B, or in one tuner.
 
-    Of equal n, noise of A's runs alone is also that of B's.
+    For V_rep with equal n, noise only in B is left out, because it gives the same as only in A.
     """
     H = plan.tuners
     own = 1 / plan.runs
@@ -95,7 +95,7 @@ def noises(plan: Plan, only: bool = False) -> dict[str, Array]:
 
 
 def gross_parts(rep: Array, nu_rep: Array, seg: Array, nu_seg: float, both: Array) -> Parts:
-    """As before the test set's part was net; rep (T, R), seg and both (T,)."""
+    """Parts as they were before the test set's part was net; rep (T, R), seg and both (T,)."""
     runs = rep.sum(axis=1)
     variance = np.maximum(runs + seg - both, np.maximum(runs, seg))
     return Parts(variance, np.column_stack([rep, seg]), np.r_[nu_rep, nu_seg])
@@ -104,7 +104,7 @@ def gross_parts(rep: Array, nu_rep: Array, seg: Array, nu_seg: float, both: Arra
 def levels(
     plan: Plan, draws: int, ratios: Sequence[float] = RATIOS, interactions: Sequence[float] = INTERACTIONS
 ) -> Iterator[tuple[str, float, float, float, str, str, float, float]]:
-    """(critical value, alpha, ratio, x, its outputs, noise, level, its standard error)."""
+    """Rows (critical value, alpha, ratio, x, whose outputs are noisy, noise, level, standard error)."""
     rng = stream(SEED, "suprema", plan.name)
     nu_rep = plan.runs - 1
     of_rep = np.column_stack([chi_square(nu, draws, rng) for nu in nu_rep])

@@ -1,11 +1,11 @@
-"""Tables and figures of docs/evidence.md from the study's results.
+"""Make the tables and figures of docs/evidence.md from the study's results.
 
     PYTHONPATH=src python benchmarks/calibration/tables.py
 
 Reads gate.csv (study.py), suprema.csv (suprema.py), noise_ratio.csv (noise_ratio.py), outside.csv
-(outside.py) and replicas.csv (replicas.py) beside this file, and docs/results/calibration; writes
-calibration and level-power (.svg and .png) in docs/figures, and the tables between the markers of
-docs/evidence.md.
+(outside.py), replicas.csv (replicas.py), halves.csv and next_runs.csv (halves.py) beside this file, and
+docs/results/calibration; writes calibration and level-power (.svg and .png) in docs/figures, and the
+tables between the markers of docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MIXED = ["mixed model", "mixed model, runs"]
 ALPHAS = tuple(LIMITS)
 PRINTED = {"bleu": "BLEU", "ter": "TER", "chrf": "chrF"}
 REAL_LIMIT = 0.065
-"""Of rates in 200 to 500 draws from real replicas, which are not gated."""
+"""The limit for rates in 200 to 500 draws from real replicas, which are not gated."""
 
 
 def read() -> pd.DataFrame:
-    """gate.csv; rate_0.05 and rate_0.01, and the verdicts of the gate, by level."""
+    """gate.csv, with columns `rate 0.05` and `rate 0.01` added, and defaults filled in."""
     gate = pd.read_csv(HERE / "gate.csv", keep_default_na=False, na_values=[""])
     for alpha in ALPHAS:
         gate[f"rate {alpha}"] = gate[f"at {alpha}"] / gate["trials"]
@@ -56,7 +56,7 @@ def read() -> pd.DataFrame:
 
 
 def where(gate: pd.DataFrame, **values: object) -> pd.DataFrame:
-    """Rows with these values; of None, rows without one; a list is any of them."""
+    """Rows with these values; None selects rows without a value, a list any of its values."""
     for name, value in values.items():
         if value is None:
             gate = gate[gate[name].isna()]
@@ -66,18 +66,18 @@ def where(gate: pd.DataFrame, **values: object) -> pd.DataFrame:
 
 
 FIRST = {"interaction": None, "icc": None, "accuracy": None, "runs": "normal", "segments": 0, "systems": 2}
-"""Of the cells with the usual noise of single outputs."""
+"""Values of the cells with the usual noise of single outputs."""
 
 
 def number(rate: float | None, digits: int = 3) -> str:
-    """.052"""
+    """A rate as text: .052."""
     if rate is None or pd.isna(rate):
         return "–"
     return f"{rate:.{digits}f}".removeprefix("0") if rate < 1 else "1"
 
 
 def rate(rows: pd.DataFrame, alpha: float) -> str:
-    """The largest of some cells, bold when a cell above the limit by more than chance is there."""
+    """The largest rate of some cells, in bold if a cell is above the limit by more than chance."""
     if not len(rows):
         return "–"
     text = number(rows[f"rate {alpha}"].max())
@@ -99,7 +99,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def suprema(found: pd.DataFrame) -> str:
-    """Largest levels by design and critical value."""
+    """The largest levels by design and critical value."""
     rows = []
     names = ["gross", "net", "Cochran-Cox", "Satterthwaite", "runs"]
     plans = [d for d in dict.fromkeys(found["design"]) if "documents" not in d]
@@ -122,7 +122,7 @@ def suprema(found: pd.DataFrame) -> str:
 
 
 def worst(gate: pd.DataFrame) -> str:
-    """Largest rate over gated cells, by method, null and level."""
+    """The largest rates over gated cells, by method, null and level."""
     judged = gate[gate["gate 0.05"].notna()]
     columns = [(n, m) for n in ("this", "next") for m in ("mean", "bleu")]
     rows = []
@@ -145,7 +145,7 @@ def worst(gate: pd.DataFrame) -> str:
 
 
 def gate_count(gate: pd.DataFrame) -> str:
-    """What `crossed` did, in words."""
+    """The result of the gate for `crossed`, in words."""
     own = where(gate[gate["gate 0.05"].notna()], method="crossed")
     text = []
     for alpha in ALPHAS:
@@ -217,12 +217,12 @@ def power_this(gate: pd.DataFrame) -> str:
 
 
 def both(rows: pd.DataFrame) -> str:
-    """.055 / .013: the largest at both levels."""
+    """The largest rates at both levels: .055 / .013."""
     return " / ".join(number(rows[f"rate {alpha}"].max()) for alpha in ALPHAS)
 
 
 def beyond(gate: pd.DataFrame) -> str:
-    """Families of cells that are not gated: `crossed` at its worst, and what its row says."""
+    """The worst rates of `crossed` in families of cells that are not gated, and what its rows say."""
     null = gate[gate["shift"] == 0]
     crossed = null[null["method"] == "crossed"]
     two = crossed[crossed["n_a"] == 2]
@@ -253,7 +253,7 @@ def beyond(gate: pd.DataFrame) -> str:
 
 
 def unstable(gate: pd.DataFrame) -> str:
-    """By how runs are distributed: levels, and how often there is a note."""
+    """Levels, and how often there is a note, by the distribution of runs."""
     rows = []
     for kind, noise in (
         ("normal", "equal"),
@@ -277,7 +277,7 @@ def unstable(gate: pd.DataFrame) -> str:
 
 
 def documents(gate: pd.DataFrame) -> str:
-    """By document, and as if segments were independent."""
+    """Levels by document, and as if segments were independent."""
     rows = []
     for effective in (6, 10, 20, 40):
         own = where(gate, metric="documents", effective=effective)
@@ -296,7 +296,7 @@ def documents(gate: pd.DataFrame) -> str:
 
 
 def samples(gate: pd.DataFrame) -> str:
-    """Replicas without a run effect, and runs that are taken for such."""
+    """Levels and power for replicas without a run effect, and for runs treated as such."""
     own = where(gate, metric="mean", null="next", noise="equal", segments=0, systems=2)
     rows = []
     for n in (2, 3, 5, 10):
@@ -320,7 +320,7 @@ def samples(gate: pd.DataFrame) -> str:
 
 
 def mixed(gate: pd.DataFrame) -> str:
-    """Levels at .05."""
+    """Levels of mixed models at .05."""
     own = where(gate, metric="mean", noise="equal", shift=0, **FIRST)
     own = own[own["n_a"] == own["n_b"]]
     rows = []
@@ -337,7 +337,7 @@ def mixed(gate: pd.DataFrame) -> str:
 
 
 def nested(gate: pd.DataFrame) -> str:
-    """The nested bootstrap of evalstats, and others on the same cells."""
+    """The nested bootstrap of evalstats, and other methods on the same cells."""
     own = where(gate, metric="mean", segments=100, runs="normal")
     rows = []
     methods = ["evalstats", "mixed model", "mixed model, runs", "multi-bootstrap", "crossed"]
@@ -382,7 +382,7 @@ def replicas(real: pd.DataFrame) -> str:
 
 
 def three_metrics(found: pd.DataFrame) -> str:
-    """Rates of A/A at .05 on the runs of both systems together, by metric."""
+    """Rates of A/A at .05 on the pooled runs of both systems, by metric."""
     at = found[(found["study"] == "A/A") & (found["pool"] == "all") & (found["alpha"] == 0.05)]
     columns = [*dict.fromkeys(zip(at["metric"], at["n_a"], strict=True))]
     rows = []
@@ -412,7 +412,7 @@ def three_spreads(systems: pd.DataFrame) -> str:
 
 
 def three_powers(found: pd.DataFrame, drawn: pd.DataFrame) -> str:
-    """Shares of small experiments that find the difference by BLEU, and the level of a coin."""
+    """Shares of small experiments that find the difference by BLEU, and the level in coin flips."""
     drawn = drawn[(drawn["metric"] == "bleu") & drawn["significant"].notna()]
     coin = found[(found["study"] == "coin flip") & (found["alpha"] == 0.05) & (found["metric"] == "bleu")]
     rows = []
@@ -431,7 +431,7 @@ def three_powers(found: pd.DataFrame, drawn: pd.DataFrame) -> str:
 
 
 def outside() -> pd.DataFrame:
-    """outside.csv, with shares of the trials."""
+    """outside.csv, with counts as shares of the trials."""
     found = pd.read_csv(HERE / "outside.csv")
     for column in ("p", "note", "at 0.05", "at 0.01", "quiet 0.05", "quiet 0.01"):
         found[column] = found[column] / found["trials"]
@@ -451,7 +451,7 @@ TITLES = {
 
 
 def shapes(found: pd.DataFrame) -> str:
-    """Segments and documents by `scope=segments`."""
+    """Levels for segments and documents by `scope=segments`."""
     every = found[found["kind"].isin(["segments", "documents"]) & (found["one_sided"] == 0)]
     rows = []
     for (kind, what, N), own in every.groupby(["kind", "what", "N"], sort=False):
@@ -497,7 +497,7 @@ def shapes(found: pd.DataFrame) -> str:
 
 
 def failures(found: pd.DataFrame) -> str:
-    """Runs of which some fail: level at .05, and the share of these with a note."""
+    """Levels for runs of which some fail, and the share of rejections at .05 that have a note."""
     own = found[(found["kind"] == "failures") & (found["method"] == "crossed") & (found["ratio"] == 10)]
     rows = []
     for what, of in own.groupby("what", sort=False):
@@ -511,7 +511,7 @@ def failures(found: pd.DataFrame) -> str:
 
 
 def others(found: pd.DataFrame) -> str:
-    """Worst cell at .05 / .01 of what else there is."""
+    """The worst rates at .05 / .01 in the other kinds of cells."""
     own = found[found["method"] == "crossed"]
     seeds = own[own["kind"] == "seeds"]
     rows = [["single outputs of A thrice as noisy", pair_of_rates(own[own["kind"] == "outputs"])]]
@@ -531,8 +531,8 @@ def others(found: pd.DataFrame) -> str:
 
 
 def families(found: pd.DataFrame) -> str:
-    """Power at .05 against three standard errors of a pair, with a bound as simulated and without as
-    planned, which a simulation agrees with; adjusted, without the bound, by Bonferroni."""
+    """Power at .05 for a difference of three standard errors of a pair: simulated with the bound, planned
+    without it (a simulation agrees). Adjusted power without the bound is by Bonferroni."""
     rows = []
     for S, n in product((2, 3, 5, 10), (3, 5, 10)):
         row = [str(S), str(n)]
@@ -555,7 +555,7 @@ def families(found: pd.DataFrame) -> str:
 
 
 def halves(found: pd.DataFrame) -> str:
-    """At .05 / .01, by system; the seeds together."""
+    """Rates at .05 / .01, by system; those of the seeds together."""
     of = {"seeds, 2 v 3": ~found["system"].isin(["dl2", "dl6"])}
     of |= {f"{name}, {k} v {k}": found["system"] == name for name, k in (("dl2", 6), ("dl6", 8))}
     rows = []
@@ -661,7 +661,7 @@ NAMES = {
     "clark-bootstrap": "clark-bootstrap",
     "riezler": "riezler",
 }
-"""Points of the figure. koehn and graham lie on riezler; fu-ar finds nothing at n = 3 and 5."""
+"""Points of the figure. koehn and graham coincide with riezler; fu-ar finds nothing at n = 3 and 5."""
 BESIDE = {
     3: {
         "crossed": (-7, 0, "right"),
@@ -687,11 +687,11 @@ BESIDE = {
         "replica-permutation": (5, -4, "left"),
     },
 }
-"""Where a name stands, in points from its point and by which end, if not right of it."""
+"""Offsets of names from their points, and alignment, for those that are not right of their point."""
 
 
 def level_power(gate: pd.DataFrame) -> None:
-    """Worst level and mean power of every method on the same cells."""
+    """Draw the worst level and mean power of every method on the same cells."""
     import matplotlib
 
     matplotlib.use("Agg")

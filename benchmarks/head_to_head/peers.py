@@ -1,8 +1,8 @@
-"""What the peers say about A and B; runs in an environment that has them.
+"""Prints what the peers say about A and B; runs in an environment that has them installed.
 
 Reads JSON lines: {"split": 0, "a": [5 runs], "b": [5 runs]}, and writes one line for each split and
-program: {"split": 0, "program": "sacrebleu", "p": 0.3}. Runs are numbers of outputs in TEXTS, a
-JSON file of {"reference": [...], "outputs": [[...]], "scores": [[...]]}.
+program: {"split": 0, "program": "sacrebleu", "p": 0.3}. Runs are given as indices of outputs in TEXTS,
+a JSON file of {"reference": [...], "outputs": [[...]], "scores": [[...]]}.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ warnings.simplefilter("ignore")
 
 
 def evalstats(texts: dict[str, Any], a: Sequence[int], b: Sequence[int]) -> float:
-    """Its p of the one pair, by its default test."""
+    """p of the only pair by the default test of evalstats."""
     import evalstats as es
     import pandas as pd
 
@@ -68,12 +68,12 @@ def sacrebleu_bs(texts: dict[str, Any], a: Sequence[int], b: Sequence[int]) -> f
 
 
 def compare_mt(texts: dict[str, Any], a: Sequence[int], b: Sequence[int]) -> float:
-    """The share of resamples that the winner does not win: it has no p of two sides."""
+    """The share of resamples that the winner does not win, as compare-mt has no two-sided p."""
     import numpy as np
     from compare_mt.scorers import BleuScorer
     from compare_mt.sign_utils import eval_with_paired_bootstrap
 
-    np.random.seed(2011)  # noqa: NPY002 - what it draws from
+    np.random.seed(2011)  # noqa: NPY002 - compare-mt draws from this generator
     reference = [line.split() for line in texts["reference"]]
     outs = [[line.split() for line in texts["outputs"][runs[0]]] for runs in (a, b)]
     wins, _ = eval_with_paired_bootstrap(reference, outs, None, BleuScorer(), num_samples=1000)

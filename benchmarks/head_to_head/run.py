@@ -1,4 +1,4 @@
-"""The same system, five runs against five, through five programs; README.md says what is counted.
+"""Compare a system with itself, five runs against five, by five programs; README.md says what is counted.
 
 python benchmarks/head_to_head/run.py --data DIR --peers PYTHON [--splits 200] [--out FILE.csv]
 """
@@ -26,7 +26,7 @@ ALPHA = 0.05
 RUNS = 5
 SEED = 2011
 OURS = ("replitune, texts", "replitune, scores", "replitune, texts, clark")
-"""With its default, `crossed`; and with the question that multeval asks."""
+"""With the default test, `crossed`, and with `clark`, which answers multeval's question."""
 
 
 def texts_of(data: Path) -> dict[str, Any]:

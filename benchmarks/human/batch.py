@@ -1,5 +1,5 @@
-"""`significance.controlled` of many samples at once: equal weights, a segment is a unit, the first n of N
-are judged. What it says of the first sample is held against the library every time."""
+"""`significance.controlled` for many samples at once, with equal weights, segments as units, and the first
+n of N judged. Its result for the first sample is always compared with the library's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from replitune.significance.system_parts import contributing_df, few_contributin
 
 @dataclass(frozen=True)
 class Batch:
-    """(B,) each."""
+    """Results for B samples; each array is (B,)."""
 
     mean: np.ndarray
     variance: np.ndarray
     nu: np.ndarray
     silent: np.ndarray
-    """No p: a handful of segments make the difference."""
+    """Whether there is no p, because a handful of segments make the difference."""
 
     @property
     def p(self) -> np.ndarray:
@@ -29,7 +29,7 @@ class Batch:
 
 
 def batched(y: np.ndarray, x: np.ndarray) -> tuple[Batch, Batch]:
-    """y (B, n), x (B, N, M): by the judgements alone, and with metrics."""
+    """Results from judgements y (B, n) alone, and with metrics x (B, N, M)."""
     slopes = slopes_of(y, x)
     alone, helped = (_sharpened(y, x, b) for b in (np.zeros_like(slopes), slopes))
     for batch, b in ((alone, 0.0), (helped, None)):
@@ -38,7 +38,7 @@ def batched(y: np.ndarray, x: np.ndarray) -> tuple[Batch, Batch]:
 
 
 def slopes_of(y: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(B, n, M)"""
+    """(B, n, M) slopes of the metrics for each judged segment, from the other folds."""
     B, n = y.shape
     M = x.shape[2]
     z = x[:, :n] - x.mean(axis=1, keepdims=True)

@@ -2,47 +2,49 @@
 
     PYTHONPATH=src python benchmarks/human/gate.py gate.csv [PART]
 
-writes the cells as rows, and says which limits hold; with PART, the others are those of the file. Cells,
-seed, trials and limits are fixed here, before the run.
+writes the cells as rows, and says which limits hold; with PART, only its cells are run, and the others are
+taken from the file. Cells, seed, trials and limits are fixed here, before the run.
 
-**What was changed after a first start**, in which three cells of part 1 ran with 2,500 trials (.0552,
-.0512, .0468) and two of part 2 with 1,000 (.0930 and .0740 at n = 50): fewer trials, for the time that
-the machine had; part 6, since part 2 turned out far more skewed (4.4, kurtosis 31) than the differences of
-experts' scores are (WMT21: up to 1.4, kurtosis 10); and the test now has no p
-where a handful of segments make the difference, as `crossed` has none. Parts 2 to 6 were run again when
-`crossed` counted them by skewness instead of by kurtosis. Without p a trial finds nothing; the share is in
-the rows. Part 1 is computed by `batch.py`, 100 samples at once.
+**Changed after a first start**, in which three cells of part 1 ran with 2,500 trials (.0552, .0512, .0468)
+and two of part 2 with 1,000 (.0930 and .0740 at n = 50): there are fewer trials, because the machine had no
+more time; part 6 was added, since part 2 turned out far more skewed (4.4, kurtosis 31) than differences of
+experts' scores (WMT21: up to 1.4, kurtosis 10); and the test now gives no p if a handful of segments make
+the difference, as `crossed` does. Parts 2 to 6 were run again when `crossed` began to count segments by
+skewness instead of kurtosis. A trial without p finds nothing; the share of such trials is in the rows. Part
+1 is computed by `batch.py`, 100 samples at once.
 
-**Trials**: 1,000 a cell, two systems that people like equally. The interval moves with the difference,
-so that its coverage is one less the level. The estimate and the critical value are the library's.
+**Trials**: 1,000 per cell, with two systems that people like equally. The interval moves with the
+difference, so its coverage is one minus the level. The estimate and the critical value are the library's.
 
-**Cells**: n judged segments of N; a difference of people's scores of variance 1 on each, and M metrics
-whose differences have the correlation rho with it, and errors that correlate by .5 with each other.
+**Cells**: n of N segments are judged; the difference of people's scores has variance 1 on each segment, and
+the differences of M metrics correlate by rho with it, with errors that correlate by .5 with each other.
 
 1. base: n 50, 100, 200, 500; N 1,000 and 3,000; rho 0, .3, .6, .9; M 1 and 4; all normal.
-2. skew: .6 of the differences are 0, the others a gamma variable of shape 1/2, less their mean;
-   metrics see it with normal errors; N 1,000.
-3. weights: segments chosen by the size of the metrics' difference (`meta.planning`), with known
+2. skew: .6 of the differences are 0, the others a gamma variable of shape 1/2, minus their mean; metrics
+   measure them with normal errors; N 1,000.
+3. weights: segments are chosen by the size of the metrics' difference (`meta.planning`), with known
    probabilities; normal, and skewed as in part 2; N 1,000.
-4. documents of 10 segments, correlation within .3, of 3,000: whole documents chosen at random, and
-   segments.
-5. runs: 3 of each system, whose effects have .15 of the variance of a segment; metrics see them as they
-   see segments. All judged (200 segments each), or one of each with metrics that see all of the effect.
-6. experts: errors of B on half of the segments, of A on a quarter (skew .5, kurtosis 10, as the median
-   pair of WMT21) or a twentieth (1.9 and 12, beyond the worst), exponential; N 1,000.
+4. documents: 3,000 segments in documents of 10, with correlation .3 within documents; whole documents are
+   chosen at random, or segments.
+5. runs: 3 of each system, whose effects have .15 of the variance of a segment; metrics measure them as they
+   measure segments. All are judged (200 segments each), or one of each with metrics that measure the whole
+   effect.
+6. experts: exponential errors of B on half of the segments, of A on a quarter (skew .5, kurtosis 10, as
+   the median pair of WMT21) or a twentieth (1.9 and 12, beyond the worst); N 1,000.
 
 **Limits**
 
-1. level: at most .055 in every cell. A cell fails where Wilson's 99% interval of the rate lies wholly
-   above (as in benchmarks/calibration: expected rates are near the limit); and the mean rate of each of
-   the parts, by itself.
-2. width: the mean width is at most 1.02 times that of judgements alone, in every cell but of runs.
-3. gain: at rho .6 and .9 in part 1 with N 3,000 and n 200, at most .88 and .60 of it.
-4. control: without weights, part 3 has a level above .10 in some cell of skewed differences, where what
-   is chosen and the difference go together, or the gate could not have failed.
+1. level: at most .055 in every cell. A cell fails if Wilson's 99% interval of the rate lies wholly above
+   (as in benchmarks/calibration, because expected rates are near the limit). The mean rate of each part is
+   compared with the limit without an interval.
+2. width: the mean width is at most 1.02 times that from judgements alone, in every cell except runs.
+3. gain: in part 1 with N 3,000 and n 200, the width is at most .88 (rho .6) and .60 (rho .9) of it.
+4. control: without weights, part 3 has a level above .10 in some cell of skewed differences, where the
+   choice of segments depends on the difference; otherwise the gate could not have failed.
 
-*Reported*, no limits: 100 segments in 10 whole documents, where the test says that they are few; one
-judged run where metrics do not see runs, where it says that their noise is not in the interval.
+*Reported* without limits: 100 segments in 10 whole documents, where the test says that they are few; one
+judged run with metrics that do not measure run effects, where it says that their noise is not in the
+interval.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ def cells() -> Iterator[Cell]:
 
 
 def differences(cell: Cell, rng: np.random.Generator) -> np.ndarray:
-    """(N,) people's, of mean 0 and variance 1."""
+    """(N,) differences of people's scores, with mean 0 and variance 1."""
     if cell.part == "experts":
         errors = [
             rng.exponential(size=cell.N) * (rng.random(cell.N) < share) - share
@@ -117,7 +119,7 @@ def differences(cell: Cell, rng: np.random.Generator) -> np.ndarray:
         ]
         return (errors[0] - errors[1]) / np.sqrt(sum(2 * q - q * q for q in (0.5, float(cell.kind))))
     if cell.skewed:
-        # shape 1/2: mean 1/2, variance 1/2; with .4 of them: mean .2, variance .4 * .75 - .04
+        # shape 1/2: mean 1/2, variance 1/2; if .4 are not 0: mean .2, variance .4 * .75 - .04
         given = rng.gamma(0.5, size=cell.N) * (rng.random(cell.N) < 0.4)
         return (given - 0.2) / np.sqrt(0.4 * 0.75 - 0.04)
     if cell.part == "documents":
@@ -127,7 +129,7 @@ def differences(cell: Cell, rng: np.random.Generator) -> np.ndarray:
 
 
 def seen(cell: Cell, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(N, M) the metrics' differences."""
+    """(N, M) differences of the metrics' scores."""
     errors = np.sqrt(0.5) * (rng.standard_normal((len(y), 1)) + rng.standard_normal((len(y), cell.M)))
     return cell.rho * y[:, np.newaxis] + np.sqrt(1 - cell.rho**2) * errors
 
@@ -181,7 +183,7 @@ def comparison(
 
 
 def base(cell: Cell, rng: np.random.Generator) -> tuple[int, int, float, float]:
-    """All trials of a cell of part 1, 100 at once."""
+    """All trials of a cell of part 1, 100 at a time."""
     found, silent, width, alone = 0, 0, 0.0, 0.0
     for _ in range(TRIALS // 100):
         y = rng.standard_normal((100, cell.N))

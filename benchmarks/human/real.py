@@ -1,12 +1,12 @@
-"""WMT21's expert judgements, as if few had been made: how often are the verdicts of all of them found, and
-how wide are intervals with metrics against judgements alone?
+"""WMT21's expert judgements, as if only some had been made: how often are the verdicts of all of them
+found, and how wide are intervals with metrics, relative to judgements alone?
 
     PYTHONPATH=src python benchmarks/human/real.py FOLDER real.csv figure.svg
 
 FOLDER has en-de/ and zh-en/ with reference.A.gz, an output of each system NAME.gz, and mqm.tsv.gz
 (system, segment from 1, score). 10%, 20% and 50% of the judged segments are drawn at random, 1,000 times,
-for all metrics together and for each one. A verdict is p at most .05 by Holm over the 28 pairs; those of
-all judgements alone are the truth. Metrics score all segments of the test set.
+for all metrics together and for each one. A verdict is p at most .05 by Holm over the 28 pairs; the
+verdicts of all judgements without metrics are the truth. Metrics score all segments of the test set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEED = 41
 
 
 def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """(S, N) judgements, NaN where there is none, and (S, N, M) scores, higher is better."""
+    """(S, N) judgements, NaN if there is none, and (S, N, M) scores where higher is better."""
     rows = [line.split("\t") for line in read_lines(folder / "mqm.tsv.gz")[1:]]
     names = sorted({row[0] for row in rows})
     reference = read_lines(folder / "reference.A.gz")
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def draw_figure(path: Path) -> None:
-    """What a metric is worth by its correlation with people."""
+    """Draw how much a metric narrows intervals, by its correlation with people."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -3,20 +3,20 @@ hundred datapoints: how often do 95% intervals contain the truth, with 20 to 400
 
     PYTHONPATH=src python benchmarks/papers/bowyer.py
 
-**One system, right or wrong, one answer a question**: coverage by enumeration, no simulation. CLT
-is p +- 1.96 sqrt(p (1 - p) / N); `riezler` (our interval of a system) is the percentile bootstrap,
+**One system, right or wrong, one answer per question**: coverage by enumeration, without simulation. CLT
+is p +- 1.96 sqrt(p (1 - p) / N); `riezler` (our interval for a system) is the percentile bootstrap,
 whose resampled counts are binomial. Accuracies .5, .8, .95, and a uniform prior, as in the paper.
 
-**Two systems**: TRIALS test sets a cell. Questions vary in difficulty and suit one system better.
-Designs: `one`, an answer of each system; `samples`, three of each, drawn for each question; `runs`,
-three runs of each, whose own effects add as much to the variance of the difference as the questions
-do. Scores are 0 or 1 (accuracy .7 or .95 of both, or .8 and .95), normal, or skewed (what suits a
-system is exponential: most questions little, few much). Methods: CLT of all answers as if
+**Two systems**: TRIALS test sets per cell. Questions vary in difficulty, and each suits one of the systems
+better. Designs: `one`, one answer of each system; `samples`, three answers of each, drawn for each
+question; `runs`, three runs of each, whose effects add as much to the variance of the difference as the
+questions do. Scores are 0 or 1 (accuracy .7 or .95 of both, or .8 and .95), normal, or skewed (how a
+question suits a system is exponential: most a little, few a lot). Methods: CLT of all answers as if
 independent; CLT of the paired differences of questions (Miller 2024); their percentile bootstrap;
-Newcombe's (1998) paired Wilson interval, of `one`; `crossed:scope=segments` (what `design: samples`
-asks for) and `crossed`, ours.
+Newcombe's (1998) paired Wilson interval, for `one`; and, ours, `crossed:scope=segments` (which `design:
+samples` uses) and `crossed`.
 
-The rule, fixed before the run: a method holds in a cell when coverage is at least .94.
+The rule, fixed before the run: a method holds in a cell if coverage is at least .94.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def clopper_pearson(k: Array, N: int) -> tuple[Array, Array]:
 
 
 def bayes(k: Array, N: int) -> tuple[Array, Array]:
-    """Equal tails of the posterior under a uniform prior, the paper's."""
+    """Equal tails of the posterior under a uniform prior, as in the paper."""
     return stats.beta.ppf(0.025, k + 1, N - k + 1), stats.beta.ppf(0.975, k + 1, N - k + 1)
 
 
@@ -100,7 +100,7 @@ def one_system() -> Iterator[dict[str, Any]]:
                 yield row(
                     "one system", f"accuracy {theta:g}", N, name, (p * inside).sum(), (p * width).sum(), 0
                 )
-            # over theta, uniform: each count is as likely, and the posterior is a beta
+            # with theta uniform, all counts are equally likely, and the posterior is a beta
             covered = stats.beta.cdf(high, k + 1, N - k + 1) - stats.beta.cdf(low, k + 1, N - k + 1)
             yield row("one system", "uniform", N, name, covered.mean(), width.mean(), 0)
 
@@ -151,7 +151,7 @@ def right_or_wrong(
     trials: int,
     rng: np.random.Generator,
 ) -> list[Array]:
-    """As `other_models.binary_scores`, of systems that may differ."""
+    """As `other_models.binary_scores`, for systems that may differ."""
     item = rng.normal(0.0, ITEM, (trials, 1, N))
     prefer = rng.normal(0.0, PREFERENCE, (trials, 1, N))
     out = []
@@ -163,7 +163,7 @@ def right_or_wrong(
 
 
 def newcombe(a: Array, b: Array, N: int) -> tuple[Array, Array]:
-    """Newcombe (1998), method 10, of paired right-or-wrong answers (T, N)."""
+    """Newcombe (1998), method 10, for paired right-or-wrong answers (T, N)."""
     both, only_a = (a * b).sum(1), (a * (1 - b)).sum(1)
     only_b = (b * (1 - a)).sum(1)
     none = N - both - only_a - only_b
@@ -196,7 +196,7 @@ def two_systems(design: str, kind: str, N: int) -> Iterator[dict[str, Any]]:
     resampled = d @ counts.T / N
     found["percentile bootstrap, paired"] = tuple(np.percentile(resampled, [2.5, 97.5], axis=1))
     if n == 1:
-        # without a second answer `crossed` has no V_int: scope=segments is the paired t
+        # without a second answer there is no V_int, so `crossed:scope=segments` is the paired t
         reach = stats.t.ppf(0.975, N - 1) * d.std(axis=1, ddof=1) / np.sqrt(N)
         around("`crossed:scope=segments`", reach)
         if kind.startswith("accuracy"):
@@ -209,7 +209,7 @@ def two_systems(design: str, kind: str, N: int) -> Iterator[dict[str, Any]]:
         summary = summarise(Batch(MeanMetric(), *cells))
         summary = replace(summary, b=summary.b - true)
         for name, scope in (("`crossed:scope=segments`", "segments"), ("`crossed`", "both")):
-            with np.errstate(invalid="ignore", divide="ignore"):  # all answers alike
+            with np.errstate(invalid="ignore", divide="ignore"):  # if all answers are equal
                 parts = crossed_parts(summary, scope)  # type: ignore[arg-type]
                 out = crossed_rejections(summary, parts, 0.05)
             yield row(design, kind, N, name, 1 - out.mean(), np.nan, TRIALS)

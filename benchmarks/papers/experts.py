@@ -1,5 +1,5 @@
-"""graham2016: what its tables leave out. How many pairs people tell apart by each of their tests,
-and how often metrics agree with them when they look at the whole test set, not at judged segments.
+"""What the tables of graham2016 leave out: how many pairs people tell apart by each of their tests, and
+how often metrics agree with them on the whole test set instead of the judged segments.
 
     PYTHONPATH=src python benchmarks/papers/experts.py RESULTS    # RESULTS: results/graham2016
 """
@@ -20,7 +20,7 @@ from replitune.results.rows import read_rows
 ALPHAS = (0.05, 0.01, 0.001)
 HUMAN_TESTS = ("rank-sum", "signed-rank", "permutation")
 LOWER = ("ter",)
-"""Metrics where lower is better."""
+"""Metrics for which lower is better."""
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _outcome(row: MetaRow, alpha: float) -> int:
-    """1: b is better, -1: a is, 0: neither. The row has the outcome at the first level, .05."""
+    """1 if b is better, -1 if a is, 0 for neither. The row has the outcome at the first level, .05."""
     assert row.p is not None
     return row.outcome or 0 if row.p <= alpha else 0
 

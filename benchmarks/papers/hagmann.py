@@ -1,10 +1,10 @@
-"""Hagmann, Meier and Riezler (2023), Towards inferential reproducibility: their mixed model on
-their data, and what runs as a random effect, and `crossed`, say of the same.
+"""Hagmann, Meier and Riezler (2023), Towards inferential reproducibility: their mixed model on their
+data, the same with runs as a random effect, and `crossed`.
 
     PYTHONPATH=src python benchmarks/papers/hagmann.py DIR        # DIR/hagmann2023/ter.csv.gz
 
-TER of 1,041 sentences by Baseline (1 run), Marking (3) and PostEdit (3); lower is better. The
-paper's model is ter ~ system + (1 | sentence), its contrasts are Tukey's of three systems.
+TER of 1,041 sentences by Baseline (1 run), Marking (3) and PostEdit (3); lower is better. The paper's
+model is ter ~ system + (1 | sentence), with Tukey's contrasts of three systems.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAPER = {
 
 
 def scores(file: Path) -> dict[str, NDArray[np.float64]]:
-    """(n, 1041) of each system."""
+    """TER (n, 1041) of each system."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     place = {name: i for i, name in enumerate(dict.fromkeys(r["sentence_id"] for r in rows))}

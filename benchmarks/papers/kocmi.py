@@ -1,16 +1,15 @@
-"""Kocmi, Zouhar, Federmann and Post (2024), Navigating the metrics maze: what difference do people
-notice, beside what difference is significant, on the 56 pairs of graham2016.
+"""Kocmi, Zouhar, Federmann and Post (2024), Navigating the metrics maze: which differences people
+notice, and which are significant, on the 56 pairs of graham2016.
 
     pip install '.[notice]'
     PYTHONPATH=src python benchmarks/papers/kocmi.py RESULTS      # RESULTS: results/graham2016
 
-Written before the run. BLEU and chrF with one reference, whose thresholds mt-thresholds has; p is
-that of `riezler` on the whole test set, people are experts (MQM; the sign of the difference of
-means, and the paired permutation test of it). Asked: of pairs whose difference people are said to
-notice with probability x, how many are significant (p <= .05), and in how many do the experts rank
-the systems as the metric does (the package predicts the mean of its accuracies)? What is the
-smallest difference from which on every pair is significant, and at which do half of the pairs
-become so?
+Written before the run. BLEU and chrF with one reference, for which mt-thresholds has thresholds; p is
+that of `riezler` on the whole test set; people are experts (MQM: the sign of the difference of means, and
+its paired permutation test). Questions: of the pairs whose difference people should notice with
+probability x, how many are significant (p <= .05), and in how many do the experts rank the systems as the
+metric does (the package predicts the mean of its accuracies)? What is the smallest difference above which
+every pair is significant, and at which difference do half of the pairs become significant?
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from replitune.results.rows import read_rows
 METRICS = ("bleu", "chrf")
 TESTSETS = ("en-de", "zh-en")
 BANDS = ((0.0, 60.0), (60.0, 70.0), (70.0, 80.0), (80.0, 100.0))
-"""Percent of people who notice."""
+"""Ranges of the percentage of people who notice."""
 
 
 def pairs(folder: Path) -> list[dict[str, Any]]:
@@ -103,7 +102,7 @@ def summary(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def limits(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By test set: differences that are significant, and what people are said to make of them."""
+    """By test set, the differences that are significant, and how many people should notice them."""
     rows = []
     for metric in METRICS:
         for testset in TESTSETS:

@@ -1,19 +1,19 @@
-"""Miller (2024), Adding error bars to evals: questions about one text go together, and errors that
-do not know it are too small.
+"""Miller (2024), Adding error bars to evals: questions about the same text are related, and standard
+errors that ignore this are too small.
 
     PYTHONPATH=src python benchmarks/papers/miller.py
 
-TRIALS test sets a cell, without a true difference. Cells, fixed before the run: 400 questions in 40
-texts of 10, in 20 of 20, and in 40 texts of 2 to 28 (as in benchmarks/calibration); the correlation
-of differences within a text (ICC) 0, .1, .3; one answer of each system; and three runs of each,
-whose own effects add as much as the questions. Methods: CLT of paired differences (naive), the same
-with Miller's clustered error, `crossed:scope=segments` and `crossed` of segments and of documents.
-With one run of each, `crossed:scope=segments` is the t test of the paired differences, whose
-documents are weighted by their size.
+TRIALS test sets per cell, without a true difference. Cells, fixed before the run: 400 questions in 40
+texts of 10, or in 20 of 20, and 40 texts of 2 to 28 (as in benchmarks/calibration); a correlation of
+differences within a text (ICC) of 0, .1, .3; one answer of each system, or three runs of each, whose
+effects add as much variance as the questions. Methods: CLT of paired differences (naive), the same with
+Miller's clustered error, `crossed:scope=segments` and `crossed`, by segments and by documents. With one
+run of each, `crossed:scope=segments` is the t test of paired differences, with documents weighted by their
+size.
 
-Claims: naive errors are too small by sqrt(1 + (m - 1) ICC) for texts of m questions; a clustered
-error holds its level; so does `crossed` with documents, also with few of them. The rule: a method
-holds where it rejects at most .06 at .05.
+Claims: naive errors are too small by sqrt(1 + (m - 1) ICC) for texts of m questions; a clustered error
+holds its level; so does `crossed` with documents, even with few of them. The rule: a method holds if it
+rejects at most .06 at .05.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cell(texts: str, icc: float, n: int) -> Iterator[dict[str, Any]]:
     sizes = TEXTS[texts]
     N, G = int(sizes.sum()), len(sizes)
     of = np.repeat(np.arange(G, dtype=np.int32), sizes)
-    noise = 0.5  # of one answer; differences of questions have variance 1 - ICC of them
+    noise = 0.5  # standard deviation of one answer's noise
     within = 1 + 2 * noise**2 / n
     document = np.sqrt(icc / (1 - icc) * within)
     V_seg = (within + document**2 * (sizes.astype(float) ** 2).sum() / N) / N
@@ -68,7 +68,7 @@ def cell(texts: str, icc: float, n: int) -> Iterator[dict[str, Any]]:
             "se": float(np.sqrt((se**2).mean()) / true),
         }
     cells = [np.stack([x, np.ones_like(x)], axis=-1) for x in (a, b)]
-    if n == 1:  # a copy of each run: nothing else is known of `crossed:scope=segments`
+    if n == 1:  # a copy of each run: equal runs add nothing to `crossed:scope=segments`
         cells = [np.repeat(x, 2, axis=1) for x in cells]
     units = [np.add.reduceat(x, np.r_[0, np.cumsum(sizes)[:-1]], axis=2) for x in cells]
     batches = {"segment": Batch(MeanMetric(), *cells), "document": Batch(MeanMetric(), *units, sizes=sizes)}

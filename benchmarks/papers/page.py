@@ -1,5 +1,5 @@
-"""The tables of docs/papers-since.md, from the CSV files beside this script, and those of docs/papers.md,
-from docs/results.
+"""Make the tables of docs/papers-since.md, from the CSV files beside this script, and those of
+docs/papers.md, from docs/results.
 
 PYTHONPATH=src python benchmarks/papers/page.py
 """
@@ -28,7 +28,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def share(text: str, digits: int = 3) -> str:
-    """.052, or 1."""
+    """A share as text: .052, or 1."""
     said = f"{float(text):.{digits}f}"
     return said[1:] if said.startswith("0") else "1" if float(said) == 1 else said
 
@@ -121,7 +121,7 @@ def two_systems() -> str:
 
 
 def _coverage(found: list[dict[str, str]], sizes: tuple[str, ...]) -> str:
-    """By design and method; the scores of a cell in the order of the file."""
+    """Coverage by design and method; kinds of scores in the order of the file."""
     kinds = list(dict.fromkeys(r["scores"] for r in found))
     said = {(r["design"], r["method"], r["scores"], r["N"]): r["coverage"] for r in found}
     lines = []
@@ -376,7 +376,7 @@ def _percent(agree: int, pairs: int) -> str:
 
 
 def _agreeing(testsets: tuple[str, ...]) -> dict[tuple[str, ...], int]:
-    """Pairs in agreement by people's test, level, metric and method, all test sets together."""
+    """Numbers of pairs in agreement by people's test, level, metric and method, over all test sets."""
     found: dict[tuple[str, ...], int] = defaultdict(int)
     for r in result("graham2016", "agreement"):
         if r["testset"] in testsets:
@@ -469,8 +469,8 @@ def _short(text: str) -> str:
 
 
 def graham_comparisons() -> str:
-    """p that the first metric correlates better, where its correlation is the higher one and one of
-    the tests is below .05."""
+    """p of the tests that the first metric correlates better, where its correlation is higher and one of
+    the tests is at most .05."""
     found: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     higher = set()
     for r in result("graham2016", "metrics"):
@@ -515,11 +515,11 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "comparisons": graham_comparisons,
     },
 }
-"""By page and by what stands in its markers."""
+"""The functions that make tables, by page and marker."""
 
 
 def filled(name: str) -> str:
-    """The page with its tables made again."""
+    """The text of a page with its tables made anew."""
     text = (DOCS / name).read_text("utf-8")
     for marker, make in TABLES[name].items():
         start, end = f"<!-- {marker} -->\n", f"<!-- /{marker} -->"

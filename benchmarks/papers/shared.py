@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: where data are, and CSV files."""
+"""Shared by the scripts of this folder: paths, and reading and writing of CSV files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parent / "calibration"))  # closed forms of our test
 
 
 def write(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """`name`.csv beside this file; numbers in six digits."""
+    """Write `name`.csv beside this file, with six digits for numbers."""
     path = HERE / f"{name}.csv"
     with atomic_open(path) as handle:
         writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")

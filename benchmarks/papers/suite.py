@@ -1,9 +1,9 @@
-"""The three years of fu2016's test set as a suite: one verdict over test sets, `crossed`.
+"""Test the three years of fu2016's test set as a suite: one verdict of `crossed` over test sets.
 
     python suite.py RESULTS      # results/fu2016
 
-Statistics of segments are taken from its store, so nothing is decoded again. Writes suite.csv: for
-each metric and pair, p by year, of the suite, and of the one joined test set.
+Segment statistics are taken from its store, so nothing is decoded again. Writes suite.csv: for each
+metric and pair, p for each year, for the suite, and for the joined test set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JOINED = "flickr"
 
 
 def years(results: Path, store: SegmentStatistics) -> dict[str, TestSetScores]:
-    """The joined test set cut where its parts end."""
+    """The joined test set, split into its parts."""
     parts = np.array(read_prepared(results / "corpus" / f"{JOINED}.jsonl").parts)
     cut = {}
     for name in dict.fromkeys(parts.tolist()):
@@ -40,7 +40,7 @@ def years(results: Path, store: SegmentStatistics) -> dict[str, TestSetScores]:
 
 
 def crossed(name: str, *testsets: TestSetScores) -> list[TestResult]:
-    """On these test sets together, of the same weight."""
+    """Results of `crossed` on these test sets together, with equal weights."""
     weights = [1 / len(testsets)] * len(testsets)
     return run_tests(testsets, weights, testset=name, seed=SEED, methods=["crossed"], correction="none")[""]
 

@@ -1,15 +1,14 @@
 """Zmigrod, Vieira and Cotterell (2022), Exact paired-permutation testing for structured test
-statistics: exact p by counting sums, against sampled exchanges and against enumeration.
+statistics: exact p by counting sums, compared with sampled exchanges and with enumeration.
 
-    PYTHONPATH=src python benchmarks/papers/zmigrod.py            # all made up; seconds
+    PYTHONPATH=src python benchmarks/papers/zmigrod.py            # simulated data; seconds
     PYTHONPATH=src python benchmarks/papers/zmigrod.py STATS      # also TER of graham2016
 
-STATS is results/graham2016/stats. Cells, fixed before the run: two systems of accuracy .75 and .78
-that are right together in most cases, N = 16 (all 65,536 exchanges), 100, 1,000 and 10,000; and
-integer scores 0 to 30 (edits). Claims: `riezler:exact=true` is enumeration (to rounding), of
-accuracies it is the two-sided sign test (scipy.stats.binomtest); sampled p scatter around it as
-binomial shares do, (count + 1) / (R + 1); and exact costs less than 20,000 exchanges (the paper: a
-tenth).
+STATS is results/graham2016/stats. Cells, fixed before the run: two systems with accuracies .75 and .78
+that are right together in most cases, N = 16 (all 65,536 exchanges), 100, 1,000 and 10,000; and integer
+scores 0 to 30 (edits). Claims: `riezler:exact=true` equals enumeration (up to rounding), and for
+accuracies the two-sided sign test (scipy.stats.binomtest); sampled p, (count + 1) / (R + 1), scatter around
+it as binomial shares do; and exact p costs less than 20,000 exchanges (in the paper, a tenth).
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ def comparison(a: NDArray[np.float64], b: NDArray[np.float64]) -> Comparison:
 
 
 def enumerated(d: NDArray[np.float64]) -> float:
-    """Over all 2^N signs."""
+    """p by enumeration of all 2^N signs."""
     signs = 1 - 2.0 * ((np.arange(2 ** len(d))[:, np.newaxis] >> np.arange(len(d))) & 1)
     return float((np.abs(signs @ d) >= abs(d.sum()) - 1e-9).mean())
 
 
 def both(compared: Comparison, repeated: int, *key: str) -> dict[str, Any]:
-    """p and CPU seconds of exact and of sampled, and how far those are from it."""
+    """p and CPU seconds, exact and sampled, and how far sampled p are from the exact one."""
     start = time.process_time()
     exact = riezler(compared, rng=stream(SEED, *key), exact=True)
     exact_seconds = time.process_time() - start
@@ -82,7 +81,7 @@ def both(compared: Comparison, repeated: int, *key: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    both(comparison(*scores("edits", 100)), 1, "warm")  # kernels are compiled
+    both(comparison(*scores("edits", 100)), 1, "warm")  # compiles the kernels
     rows: list[dict[str, Any]] = []
     for kind, N in CELLS:
         a, b = scores(kind, N)

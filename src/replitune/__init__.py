@@ -14,7 +14,7 @@ _PLACES = dict.fromkeys(__all__, "replitune.api") | {"ReplituneError": "replitun
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is first asked for: `import replitune` alone costs nothing."""
+    """Import a public name when it is first used, so that `import replitune` alone costs nothing."""
     if name not in _PLACES:
         raise AttributeError(f"module 'replitune' has no attribute {name!r}")
     from importlib import import_module

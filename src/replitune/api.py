@@ -4,9 +4,9 @@
     >>> report = replitune.compare("ref.txt", {"base": ["b1.txt", "b2.txt"], "new": ["n1.txt"]})
     >>> print(report)  # doctest: +SKIP
 
-Texts are lists of lines or paths; tables of numbers are DataFrames or paths; what comes back is a
-`Report`. Mistakes are `ReplituneError`s that say what was found, what was expected, and what to do.
-The numbers are those of the command line, to the last digit, for the same seed.
+Texts are lists of lines or paths; tables of numbers are DataFrames or paths; the result is a
+`Report`. Mistakes are raised as `ReplituneError`, which says what was found, what was expected, and
+what to do. For the same seed, the numbers equal those of the command line to the last digit.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 METRICS = ("bleu",)
 TESTSET = "testset"
-"""By default."""
+"""The name of the test set where none is given."""
 
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-"""By default all cores that this process may use; numbers do not depend on it."""
+"""The default: all cores that this process may use. The results do not depend on it."""
 
 
 def compare(
@@ -73,36 +73,37 @@ def compare(
     ----------
     refs
         The references: a list of lines, the path of a file (text, prepared test set, TSV, WMT XML
-        or SGM), or, of several references, a list of these (paths in it as `Path`).
+        or SGM), or, for several references, a list of these (with paths as `Path`).
     systems
-        By name, the outputs of each run of a system: each a list of lines or a path.
+        From the name of a system to the outputs of its runs, each a list of lines or a path.
     metrics
         Names, with options as in ``"bleu:tokenize=none"`` or
         ``{"name": "ter", "id": "ter-norm", "normalized": True}``: docs/metrics.md.
     baseline
-        The system that all others are compared with; by default every pair is.
+        The system that all others are compared with; by default every pair is compared.
     documents
         The document id of each segment.
     source
         The source text, for metrics that read it.
     testset
-        Name of the test set; it names random streams.
+        Name of the test set; random streams are named after it.
     seed
         The only source of randomness.
     threads
-        By default all cores; numbers do not depend on it.
+        By default all cores; the results do not depend on it.
     design
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
     human
-        A file of judgements (docs/meta.md), whose ranking stands beside the metrics'.
+        A file of judgements (docs/meta.md); its ranking is reported beside those of the metrics.
     controls
         Ids of metrics that sharpen the judgements (docs/judging.md).
     first_segment
-        Number of the first segment in the judgements; by default 1 where the last is that of segments.
+        Number of the first segment in the judgements; by default 1 if their last number is the number
+        of segments, else 0.
     **settings
-        Of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
+        Settings of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
-        number, ...; and `scope` and `unit` of those tests that have them.
+        number, ...; and `scope` and `unit`, for the tests that have them.
 
     Returns
     -------
@@ -180,38 +181,38 @@ def scores(
     first_segment: int | None = None,
     **settings: Any,
 ) -> ComparisonReport:
-    """Compare systems by scores that something else computed: no texts, any metric or task.
+    """Compare systems by scores computed elsewhere: without texts, for any metric or task.
 
     Parameters
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
         or paths of files, recognised by their content: CSV, TSV, JSON lines, Parquet, and what some
-        programs write (docs/compare.md). Of files that name no system, by system the path of
-        each run: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are system,
-        replica (or seed, run), segment (or id) and score; perhaps metric, testset, language and
-        document. Without a column of segments there is one score for each run, and the test asks
-        about new runs on this test set.
+        programs write (docs/compare.md). If the files do not name their systems, a mapping from each
+        system to the paths of its runs: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The
+        columns are system, replica (or seed, run), segment (or id) and score; perhaps metric,
+        testset, language and document. Without a column of segments there is one score for each
+        run, and the test asks about new runs on this test set.
     metrics
-        Those of the table that are wanted; by default all.
+        The metrics of the table to compare by; by default all.
     columns
-        What columns are called, where it is not clear: ``{"system": "model", "score": "acc"}``.
+        The names of columns that are not recognised: ``{"system": "model", "score": "acc"}``.
     lower_is_better, higher_is_better
-        The names of such metrics, or of all True or False. By default their names tell: of TER, wer,
-        loss or latency less is better.
+        The names of such metrics; `lower_is_better` may also be True or False for all. By default
+        the name of a metric decides: for TER, wer, loss or latency, lower is better.
     allow_missing
-        Leave out segments that some run has no score of. By default that is an error.
+        Leave out segments for which some run has no score. By default that is an error.
     baseline
-        The system that all others are compared with; by default every pair is.
+        The system that all others are compared with; by default every pair is compared.
     testset
-        The one that is wanted, of a table with several; its name, of one without.
+        Which test set to use, if the table has several; the name to give it, if the table has none.
     seed, threads, design, human, controls, first_segment, **settings
-        As of `compare`.
+        As in `compare`.
 
     Returns
     -------
     ComparisonReport
-        ``print`` it; see its methods. `read_as` says what was guessed of the table.
+        ``print`` it; see its methods. `read_as` says what was guessed about the table.
     """
     needs("tables", "tables of scores")
     from replitune.readers.memory import rows_in_memory
@@ -293,18 +294,19 @@ def test(
     Parameters
     ----------
     arrays
-        (systems, replicas, segments), or by name (replicas, segments) of each system, which may
-        have different numbers of replicas. Without the last axis, one score for each run.
+        An array (systems, replicas, segments), or a mapping from each system's name to an array
+        (replicas, segments); the numbers of replicas may differ. Without the axis of segments, one
+        score for each run.
     systems
         Their names; by default A, B, ...
     documents
         The document of each segment.
     metric
-        What the scores are called.
+        The name of the scores.
     lower_is_better
-        Whether a lower score is a better one; by default the metric's name tells.
+        Whether lower scores are better; by default the metric's name decides.
     baseline, testset, seed, threads, design, **settings
-        As of `compare`.
+        As in `compare`.
     """
     needs("tables", "arrays of scores")
     from replitune.readers.memory import columns_of_arrays
@@ -326,8 +328,8 @@ test.__test__ = False  # type: ignore[attr-defined]  # not a test case for pytes
 
 
 def read(results: str | Path) -> Report:
-    """What an experiment of the workflow found, from its folder ``results/<experiment>`` or an
-    unpacked archive of it: all test sets, metrics, tests and studies."""
+    """The results of a workflow experiment, from its folder ``results/<experiment>`` or an unpacked
+    archive of it: all test sets, metrics, tests and studies."""
     from replitune.ledger.manifest import experiment_of, read_manifest, unrepeatable
     from replitune.report.report import Report
     from replitune.stages.material import read_material
@@ -343,8 +345,8 @@ def read(results: str | Path) -> Report:
 def _tests(
     baseline: str | None, given: Mapping[str, Any], metrics: Sequence[str], human: str | Path | None
 ) -> TestSettings:
-    """The settings of the tests, checked. `scope` and `unit` are for every test that has them, and a
-    margin that is a number for every metric."""
+    """The settings of the tests, checked. `scope` and `unit` apply to every test that has them, and a
+    margin given as a number applies to every metric."""
     if baseline is not None and "pairs" in given:
         raise ReplituneError("`baseline` and `pairs` together", fix="give one of them")
 
@@ -368,7 +370,7 @@ def _tests(
 
 
 def _controls(names: Sequence[str], stores: Sequence[SegmentStatistics]) -> list[SegmentStatistics]:
-    """Metrics that sharpen judgements."""
+    """The stores of the metrics that sharpen judgements."""
     known = {store.metric.id: store for store in stores}
     for name in names:
         if name not in known:
@@ -387,14 +389,14 @@ def _tests_of_people(tests: TestSettings) -> TestSettings:
 
 
 CRITERIA = ("human", "adequacy", "fluency")
-"""What judgements are called, which are known when they are read."""
+"""Names of kinds of judgement; which of them a file has is known only after reading it."""
 
 OF_TESTS = ("scope", "unit")
-"""Options of tests that may stand beside the settings of all."""
+"""Options of single tests that may be given beside the settings of all tests."""
 
 
 def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """The same tests with these options, where they have them and the user gave none."""
+    """The tests, each with the options of `own` that it has and does not set itself."""
     known = {entry.name: TESTS.settings(entry.name) for entry in methods}
     for name in own:
         if not any(name in settings for settings in known.values()):
@@ -414,8 +416,8 @@ def _with_options(methods: Sequence[Entry], own: Mapping[str, Any]) -> tuple[Ent
 def _tests_of_single_outputs(
     tests: TestSettings, given: Mapping[str, Any], runs: Mapping[str, int]
 ) -> tuple[TestSettings, tuple[str, ...]]:
-    """Where no tested pair has several runs on both sides, by default the test that asks about new
-    segments alone; and a note about it."""
+    """The tests, and notes. Where no tested pair has several runs on both sides and the user chose
+    no test, this is the test that asks about new segments only."""
     pairs = pairs_of_systems(tests.pairs, list(runs))
     asked = {name for name, value in given.items() if value is not None}
     if not pairs or asked & {"methods", "scope"} or any(min(runs[a], runs[b]) > 1 for a, b in pairs):
@@ -427,7 +429,7 @@ def _tests_of_single_outputs(
 
 
 def _directions(lower: bool | Sequence[str] | None, higher: Sequence[str]) -> bool | dict[str, bool]:
-    """Of all metrics whether higher is better, or of those for which it was said."""
+    """Whether higher is better: for all metrics, or for each one that the user named."""
     if isinstance(lower, bool):
         return not lower
     if both := sorted({*(lower or ())} & {*higher}):
@@ -436,7 +438,7 @@ def _directions(lower: bool | Sequence[str] | None, higher: Sequence[str]) -> bo
 
 
 def _are_paths(column: Any) -> bool:
-    """Whether it is a list of file names; a table has at least one column of numbers."""
+    """Whether this is a list of file names. (In a table, at least one column holds numbers.)"""
     listed = isinstance(column, list | tuple) and len(column) > 0
     return listed and all(isinstance(item, str | Path) for item in column)
 
@@ -446,7 +448,7 @@ RUNS_ALONE = ("crossed", "replica-permutation", "fu-ar", "fu-bootstrap")
 
 
 def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestSettings:
-    """The tests of systems of which there is one score for each run."""
+    """The tests that can be made with one score for each run."""
     methods = []
     for entry in tests.methods:
         scope = entry.options.get("scope", "runs")
@@ -484,14 +486,14 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise ReplituneError(
             f"{twice.name} is given as {paths.count(twice)} runs of {system}",
-            expected="the output of another tuning or training as each run",
+            expected="each run from a tuning or training of its own",
         )
     return runs
 
 
 def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
-    """Each run as a text of lines: files of JSON lines may have several, and one of WMT's is one of
-    its systems."""
+    """Each run as lines of text. A file of JSON lines may hold several runs; in a file of WMT, one
+    system of it is a run."""
     from replitune.corpus.documents_jsonl import is_jsonl, read_json_outputs
     from replitune.corpus.outputs import MANY, read_output, split_path
 
@@ -509,7 +511,7 @@ def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
 def _read_references(
     refs: Lines | Sequence[Lines], documents: Lines | None, source: Lines | None
 ) -> tuple[str, TestSet]:
-    """What the references are called in messages, and the test set."""
+    """The name of the references in messages, and the test set."""
     from replitune.corpus.reader import read_testset
     from replitune.corpus.testset import TestSet, require_ids
     from replitune.statistics.outputs import lines_of
@@ -554,15 +556,15 @@ def _report(
     sha256: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> ComparisonReport:
-    """`sha256`: of what is not in the stores. `more`: other fields of the report."""
+    """`sha256`: hashes of files that are not in the stores. `more`: other fields of the report."""
     from threadpoolctl import threadpool_limits
 
     from replitune.report.report import ComparisonReport
     from replitune.results.comparing import compare
 
     if controls and human is None:
-        raise ReplituneError("metrics that sharpen judgements, and no judgements", fix="give `human`, too")
-    # a sum's last digit depends on the number of threads; a notebook has as many as there are cores
+        raise ReplituneError("metrics to sharpen judgements, but no judgements", fix="give `human`, too")
+    # the last digit of a BLAS sum depends on its threads; in a notebook it would use every core
     with threadpool_limits(1, user_api="blas"):
         judged: dict[str, Any] = {}
         if human is not None:

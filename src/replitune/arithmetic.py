@@ -1,10 +1,10 @@
 """Arithmetic that is the same on every processor: sums in a fixed order, and functions.
 
-BLAS adds in an order that depends on the processor, and numpy has other code for exp, log and
-powers where there is AVX-512. What is here uses single additions, multiplications, divisions and
-roots, which IEEE 754 defines to the last bit; so do numpy's sums, whose order is its own (blocks of
-128, eight partial sums). A product with BLAS is right where all its sums are exact: of counts with
-counts, or with `significance.draws.exact_columns`.
+BLAS adds in an order that depends on the processor, and numpy uses different code for exp, log and
+powers where there is AVX-512. The functions here use only additions, multiplications, divisions and
+roots, which IEEE 754 defines to the last bit, and numpy's sums, whose order is fixed (blocks of 128,
+eight partial sums). A product by BLAS is safe only where all its sums are exact: counts with counts,
+or with `significance.draws.exact_columns`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 BLOCK = 1 << 14
-"""Numbers of which a function is computed at once."""
+"""How many numbers a function is computed for at once."""
 
 SQRT_HALF, ONE_BY_LN2 = 0.70710678118654752440, 1.44269504088896338700
 LN10 = 2.30258509299404568402
@@ -30,13 +30,14 @@ LOG = (
     *(2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01),
     1.479819860511658591e-01,
 )
-"""Of the polynomial for log, as in fdlibm (Ng 1993): the error is below one unit in the last place."""
+"""Coefficients of the polynomial for log, from fdlibm (Ng 1993): the error is below one unit in the
+last place."""
 
 EXP = (
     *(1.66666666666666019037e-01, -2.77777777770155933842e-03, 6.61375632143793436117e-05),
     *(-1.65339022054652515390e-06, 4.13813679705723846039e-08),
 )
-"""And for exp."""
+"""Coefficients for exp, from the same."""
 
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -45,7 +46,7 @@ def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def product(a: NDArray[Any], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a (..., k) times b (k,) or (k, n), each sum in the order of k: for few k."""
+    """a (..., k) times b (k,) or (k, n), each sum in the order of k. Meant for small k."""
     out = np.zeros((*a.shape[:-1], *b.shape[1:]))
     for k in range(len(b)):
         out += np.multiply.outer(a[..., k], b[k])
@@ -58,12 +59,12 @@ def gram(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def covariance(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(S, S) of S numbers that have been seen U times, (S, U), on U - 1 degrees of freedom."""
+    """The covariance (S, S) of S variables observed U times, (S, U), with U - 1 degrees of freedom."""
     return gram(rows - rows.mean(axis=1, keepdims=True)) / (rows.shape[1] - 1)
 
 
 def solve(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x (..., S) with matrix x = right, of positive definite matrices (..., S, S): Gauss's
+    """x (..., S) such that matrix x = right, for positive definite matrices (..., S, S), by Gaussian
     elimination."""
     left, x = matrix.copy(), right.copy()
     for k in range(x.shape[-1]):
@@ -77,7 +78,8 @@ def solve(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np
 
 
 def eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues (S,) of a symmetric matrix, and the vectors (S, S) as columns: Jacobi's rotations."""
+    """Eigenvalues (S,) of a symmetric matrix, and its eigenvectors as columns (S, S), by Jacobi
+    rotations."""
     left, vectors = matrix.astype(np.float64), np.eye(len(matrix))
     small = np.finfo(float).eps * np.abs(left).max(initial=0.0) / 8
     turned = True
@@ -98,7 +100,7 @@ def eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _in_blocks(function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Callable[..., Any]:
-    """So that the steps of a long computation stay in the cache."""
+    """Apply a function block by block, so that its intermediate arrays stay in the cache."""
 
     @functools.wraps(function)
     def of_any_shape(x: ArrayLike) -> NDArray[np.float64]:
@@ -115,7 +117,7 @@ def _in_blocks(function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -
 @_in_blocks
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """e to the x."""
-    x = np.clip(x, -746.0, 709.79)  # 0 below
+    x = np.clip(x, -746.0, 709.79)  # the result is 0 below this range, infinite above
     power = np.rint(x * ONE_BY_LN2)
     high, low = x - power * LN2_HIGH, power * LN2_LOW
     r = high - low
@@ -127,7 +129,7 @@ def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @_in_blocks
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The natural logarithm of finite numbers; of 0 -infinity."""
+    """The natural logarithm of finite numbers; -infinity for 0."""
     m, power = np.frexp(x)
     below = m < SQRT_HALF
     f, k = np.where(below, 2 * m, m) - 1, (power - below).astype(np.float64)
@@ -142,7 +144,7 @@ def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def log10(x: ArrayLike) -> NDArray[np.float64]:
-    """The logarithm to base 10 of finite numbers, as `log`."""
+    """The logarithm to base 10 of finite numbers; -infinity for 0."""
     return log(x) / LN10
 
 
@@ -154,5 +156,5 @@ def log1p(x: ArrayLike) -> NDArray[np.float64]:
 
 
 def power(x: ArrayLike, exponent: ArrayLike) -> NDArray[np.float64]:
-    """x >= 0 to the power of `exponent`, which is not below 0 where x is 0."""
+    """x >= 0 to the power of `exponent`, which must not be negative where x is 0."""
     return exp(np.multiply(exponent, np.maximum(log(x), -1e300)))

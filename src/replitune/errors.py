@@ -1,4 +1,4 @@
-"""The one exception for what a user can put right, and the one way it is printed."""
+"""The one exception for mistakes that a user can put right, and the one way it is printed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ReplituneError(Exception):
 
     @property
     def details(self) -> dict[str, str | None]:
-        """What is said beside the message, for the same mistake told in another place."""
+        """The fields beside the message, for reporting the same mistake at another place."""
         return {"found": self.found, "expected": self.expected, "fix": self.fix}
 
     def render(self) -> str:
@@ -62,14 +62,14 @@ class ReplituneError(Exception):
         for label, text in (("found:", self.found), ("expected:", self.expected), ("to do:", self.fix)):
             if text is not None:
                 rows.append(f"  {label:<9} {shortened(text)}")
-        # bytes of a file's name that are no UTF-8 can be printed as \\udcff only
+        # bytes of a file name that are not UTF-8 can only be printed as \\udcff
         return "\n".join(rows).encode("utf-8", "backslashreplace").decode()
 
 
 class ReplicaError(ReplituneError):
-    """One replica cannot be made, though others perhaps can: a decode with too few lines,
-    a training that diverges, a vocabulary that does not match. With `allow_missing_replicas` the
-    experiment goes on without it; any other error always stops what depends on it."""
+    """One replica cannot be made, though others perhaps can: a decode with too few lines, a training
+    that diverges, a vocabulary that does not match. With `allow_missing_replicas` the experiment
+    goes on without that replica; any other error always stops what depends on it."""
 
 
 def shortened(text: str) -> str:
@@ -89,12 +89,12 @@ TROUBLES = {
 
 
 def machine_trouble(error: OSError) -> str | None:
-    """One message for a fault of the machine, not of the program."""
+    """One message for a fault of the machine; None if the error is something else."""
     text = str(error)
     if error.errno in TROUBLES:
         what = TROUBLES[error.errno]
     elif error.errno is None and "requested and" in text and "written" in text:
-        what = TROUBLES[errno.ENOSPC]  # as numpy says it
+        what = TROUBLES[errno.ENOSPC]  # numpy's wording
     elif "No usable temporary directory" in text:
         what = "no folder for temporary files can be written (TMPDIR names one)"
     else:
@@ -111,6 +111,6 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: object, known: Iterable[str], form: str = "`{}`") -> str | None:
-    """``did you mean `bleu`?``, or None when nothing is close; `form`: as the word is to be written."""
+    """``did you mean `bleu`?``, or None when nothing is close; `form` is how the word is written."""
     close = nearest(str(word), known)
     return f"did you mean {form.format(close)}?" if close else None

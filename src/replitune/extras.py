@@ -1,4 +1,4 @@
-"""Packages that only some tasks need, and the one message for those that are missing."""
+"""Packages that only some tasks need, and the one message when they are missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Extra:
 
     purpose: str
     packages: tuple[str, ...]
-    """As they are imported."""
+    """By the names under which they are imported."""
 
 
 EXTRAS = {
@@ -31,20 +31,20 @@ EXTRAS = {
     "meteor": Extra("METEOR", ("pycocoevalcap",)),
     "slurm": Extra("Slurm clusters", ("snakemake_executor_plugin_slurm",)),
 }
-"""The extras of pyproject.toml that users ask for; `all` has all of them but `notice`, which adds a
-column to reports."""
+"""The extras of pyproject.toml that users ask for; `all` includes every one except `notice`, which
+adds a column to reports."""
 
 
 def to_install(*extras: str) -> str:
-    """The line that adds extras to this copy, which came from a clone, a file or an index: pip writes
-    that down (PEP 610)."""
+    """The command that adds extras to this installation. It may have come from a clone, a file or an
+    index, which pip records (PEP 610)."""
     import json
     from importlib import metadata
     from urllib.parse import unquote
 
     try:
         written = metadata.distribution("replitune").read_text("direct_url.json")
-    except metadata.PackageNotFoundError:  # its sources are on the path
+    except metadata.PackageNotFoundError:  # not installed: imported from its sources
         written = None
     origin = json.loads(written or "{}")
     named = f"replitune[{','.join(extras)}]"
@@ -69,8 +69,8 @@ def lacking(extra: str) -> list[str]:
 def missing(
     extra: str, what: str = "", *, packages: tuple[str, ...] = (), fix: str = ""
 ) -> list[ReplituneError]:
-    """An error when an extra is not installed. `what` needs it, or only some of its `packages`;
-    `fix` is what would help as well."""
+    """An error if an extra is not installed. `what` needs the extra, or only the given `packages` of
+    it; `fix` is added to the command that installs it."""
     lacks = [name for name in lacking(extra) if name in (packages or EXTRAS[extra].packages)]
     if not lacks:
         return []
@@ -84,13 +84,13 @@ def missing(
 
 
 def without(error: BaseException) -> ReplituneError | None:
-    """An import that failed for want of an extra, as one message."""
+    """One message for an import that failed because an extra is not installed; None otherwise."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     extras = (extra for extra, one in EXTRAS.items() if name in one.packages)
     return next((found for extra in extras for found in missing(extra)), None)
 
 
 def needs(extra: str, what: str = "", fix: str = "") -> None:
-    """Refuse to go on without an extra."""
+    """Raise an error if an extra is not installed."""
     for error in missing(extra, what, fix=fix):
         raise error

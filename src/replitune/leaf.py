@@ -1,4 +1,4 @@
-"""How kernels that make no array are compiled; arrays that grow in those that do."""
+"""Decorators for compiled kernels that create no array, and growing arrays for those that do."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from numba import njit
 from replitune.probes.numba import prefetcher, uncounted
 
 leaf = njit(cache=True, nogil=True, **uncounted())
-"""For a kernel that makes no array and is called from others: it does not count references to the
-arrays that it is passed or slices, which in inner loops can cost more than the work."""
+"""For a kernel that creates no array and is called by other kernels: it does not count references to
+the arrays that it receives or slices, which in inner loops can cost more than the work."""
 
 inlined = njit(cache=True, nogil=True, forceinline=True, **uncounted())
-"""For one that is called from one place in an inner loop: every field of every array would be passed."""
+"""For one that is called from one place in an inner loop: a call would pass every field of every array."""
 
 prefetch = prefetcher()
 
 
 @njit(cache=True, nogil=True)
 def with_room(array, count, more):  # type: ignore[no-untyped-def]
-    """The array, or a copy with room for `more` elements behind `count`."""
+    """The array, or a copy of it, with room for `more` elements after the first `count`."""
     if count + more <= len(array):
         return array
     out = np.empty(2 * (count + more), array.dtype)

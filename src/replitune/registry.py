@@ -1,7 +1,7 @@
 """Things that are chosen by name: metrics, tests, intervals, tuners, backends, tables, figures.
 
-All registries have this one shape. Ours is a table of names; other packages bring theirs as entry
-points. Only the module that is needed is imported.
+All registries have this one shape. Our own things are in a table of names; other packages add theirs
+by entry points. A module is imported only when it is needed.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$(?!\n)"
-"""A safe file name. $ also matches before a line feed at the end, which is no part of a name."""
+"""A safe file name. $ also matches before a line feed at the end, which the last group excludes."""
 NAME_WORDS = "a safe file name of letters, digits and . _ + - (at most 64, not starting with a sign)"
 Name = Annotated[str, about(NAME_WORDS, pattern=NAME)]
 """A name that a user gives."""
 LETTERS = r"A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u061b\u061d-\u1fff\u3040-\ud7ff"
-"""Of all scripts in use, without marks that are put on others."""
+"""Letters and digits of all scripts in use, without combining marks."""
 SYSTEM_NAME = rf"^[{LETTERS}][{LETTERS}._+-]{{0,63}}$(?!\n)"
 SystemName = Annotated[str, about(NAME_WORDS, pattern=SYSTEM_NAME)]
 """The name of a system, in any script."""
@@ -56,9 +56,9 @@ class Entry:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Checked, as code uses them."""
+    """Checked, and as the code uses them."""
     id: str = ""
-    """What its files and rows are called; by default the name."""
+    """The name of its files and rows; by default `name`."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -66,8 +66,7 @@ class Entry:
 
     @property
     def word(self) -> str:
-        """As on a command line; the same for the same options, in the order in which they were
-        given."""
+        """The entry as on a command line, with the options in the order in which they were given."""
         options = dict(self.options)
         if self.id != self.name:
             options = {"id": self.id, **options}
@@ -76,7 +75,7 @@ class Entry:
 
     @property
     def mapping(self) -> dict[str, Any]:
-        """As in an experiment file, and on the wire."""
+        """The entry as in an experiment file, or as JSON."""
         id = {"id": self.id} if self.id != self.name else {}
         return {"name": self.name, **id, **self.options}
 
@@ -90,11 +89,11 @@ def _written(value: Any) -> str:
 
 
 BROUGHT: dict[str, str] = {}
-"""Packages of which something was loaded, and what."""
+"""Other packages from which something was loaded, and what it was."""
 
 
 def blamed(error: BaseException) -> ReplituneError | None:
-    """What went wrong in the code of another package, as one message; None if it was not there."""
+    """One message for an error raised in the code of another package; None if it came from elsewhere."""
     place = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if frame.f_globals.get("__name__", "").partition(".")[0] in BROUGHT:
@@ -113,7 +112,7 @@ def blamed(error: BaseException) -> ReplituneError | None:
 
 
 def _imported(place: str) -> Any:
-    """``module:attribute``"""
+    """The object at ``module:attribute``."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -130,9 +129,9 @@ class Registry(Generic[T]):
         base: str | None = None,
         expected: str = "",
     ) -> None:
-        """`kind`: what a message calls one of them. `own`: name -> ``module:attribute``. `group`:
-        of the entry points of other packages. `base`: ``module:class`` of which they are
-        subclasses; without it they are functions, and `expected` says which."""
+        """`kind`: the word for one of them in messages. `own`: name -> ``module:attribute``. `group`:
+        the group of other packages' entry points. `base`: the ``module:class`` whose subclasses they
+        are; without it they are functions, which `expected` describes."""
         self.kind, self.own, self.group = kind, own, group
         self._base, self._expected = base, expected
         self._loaded: dict[str, T] = {}
@@ -146,14 +145,14 @@ class Registry(Generic[T]):
 
     @property
     def names(self) -> list[str]:
-        """Everything that can be named, ours first."""
+        """All names, our own first."""
         return list(dict.fromkeys([*self.own, *sorted(self._points)]))
 
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self._points
 
     def __getitem__(self, name: str) -> T:
-        """The thing of this name."""
+        """The thing with this name."""
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
@@ -202,7 +201,7 @@ class Registry(Generic[T]):
         )
 
     def settings(self, name: str) -> dict[str, Setting]:
-        """The options of a thing: its own parameters, or those of its class `Settings`."""
+        """The options of a thing: the fields of its class `Settings`, or else its own parameters."""
         named: Any = self[name]
         return settings_of(getattr(named, "Settings", named))
 
@@ -225,7 +224,7 @@ class Registry(Generic[T]):
 
 
 def repeated(ids: Iterable[str]) -> str | None:
-    """The first repeated id. Case is ignored: some file systems do not tell upper from lower case."""
+    """The first repeated id. Case is ignored, as some file systems ignore it."""
     seen: set[str] = set()
     for id in ids:
         if id.lower() in seen:
@@ -235,7 +234,7 @@ def repeated(ids: Iterable[str]) -> str | None:
 
 
 class Named(Kind):
-    """A name of a registry with options: text as on a command line, or a mapping."""
+    """A name in a registry with options: text as on a command line, or a mapping."""
 
     def __init__(self, registry: Registry[Any]) -> None:
         self.registry = registry
@@ -321,7 +320,7 @@ class Named(Kind):
                 continue
             hint = known[option].type
             if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-                # YAML reads an unquoted 13 as a number where a text is meant
+                # YAML reads an unquoted 13 as a number even where text is meant
                 value = from_text(hint, _written(value))
             options[option] = reading.read(hint, value, (*path, option))
         for key, setting in known.items():

@@ -1,4 +1,4 @@
-"""Names of replicas: `mert-007`, `seed-002`, `run-001`; `prompt002-003`, a sample of a prompt."""
+"""Names of replicas: `mert-007`, `seed-002`, `run-001`; `prompt002-003` is a sample of a prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNGROUPED = ("seed", "run", "sample", "prompt")
 """Replica prefixes that are not the name of a tuner."""
 
 MOST_REPLICAS = 999
-"""Of one kind: their numbers have three digits."""
+"""The most replicas of one kind: their numbers have three digits."""
 
 
 @dataclass(frozen=True, order=True)
@@ -18,7 +18,7 @@ class Replica:
     """One tuning run or training seed of a system."""
 
     id: str
-    """`mert-007`: what it came from, and a number from 1."""
+    """For example `mert-007`: what it came from, and a number from 1."""
 
     @property
     def prefix(self) -> str:
@@ -35,7 +35,7 @@ class Replica:
 
 
 def replica_ids(counts: Mapping[str, int]) -> list[Replica]:
-    """Replicas by name of tuner: ``{"mert": 2}`` gives mert-001 and mert-002."""
+    """Replicas from their counts: ``{"mert": 2}`` gives mert-001 and mert-002."""
     return [
         Replica(f"{prefix}-{number:03d}")
         for group, count in counts.items()
@@ -45,7 +45,7 @@ def replica_ids(counts: Mapping[str, int]) -> list[Replica]:
 
 
 def counts_of(replicas: Iterable[Replica]) -> dict[str, int]:
-    """Number of replicas by prefix, as `replica_ids` takes it."""
+    """Number of replicas by prefix, as `replica_ids` takes them."""
     counts: dict[str, int] = {}
     for replica in replicas:
         counts[replica.prefix] = counts.get(replica.prefix, 0) + 1
@@ -53,8 +53,8 @@ def counts_of(replicas: Iterable[Replica]) -> dict[str, int]:
 
 
 def same_shares(a: Mapping[Any, int], b: Mapping[Any, int]) -> bool:
-    """Whether each group is the same share of both systems' replicas, counted by group, or they
-    have none in common: then how replicas come about is a part of the systems."""
+    """Whether each group has the same share of the replicas of two systems, which are given by group.
+    Also true if they have no group in common: then how replicas are made is part of the systems."""
     if not set(a) & set(b):
         return True
     total_a, total_b = sum(a.values()), sum(b.values())

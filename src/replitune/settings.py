@@ -8,13 +8,13 @@ annotation says what it may be and what it means:
 
     def crossed(comparison, *, unit: Annotated[Unit, about("What is drawn.")] = "segment"): ...
 
-From the declaration come the value that code uses (`read`), the messages about a user's mistakes
-(all at once), the JSON schema, the pages of the documentation and the options of commands.
-Parameters without `about` are no settings.
+The declaration yields the value that code uses (`read`), the messages about a user's mistakes (all
+at once), the JSON schema, the pages of the documentation and the options of commands. Parameters
+without `about` are not settings.
 
 Types: bool, int, float, str, None, Literal, list, tuple, dict, unions, `Settings` classes,
-dataclasses with annotated fields, and any `Kind` (`Annotated[Any, Kind(...)]`) for what depends on
-names that are looked up.
+dataclasses with annotated fields, and any `Kind` (`Annotated[Any, Kind(...)]`), for values that
+depend on names that are looked up.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ import msgspec
 from replitune.errors import ReplituneError, did_you_mean
 
 Path_ = tuple[str | int, ...]
-"""Where a value stands: keys and places in lists, from the outside in."""
+"""The place of a value: keys and positions in lists, from the outside in."""
 
 
 SEED = 2011
-"""The only source of randomness, where no other is given."""
+"""The default seed; a seed is the only source of randomness."""
 
 
 def about(description: str = "", **bounds: Any) -> msgspec.Meta:
-    """Declares a setting by a sentence, and its bounds: ge, gt, le, lt of numbers, min_length and
-    max_length of texts and lists, pattern of texts."""
+    """Declare a setting by a sentence and its bounds: ge, gt, le, lt for numbers, min_length and
+    max_length for texts and lists, pattern for texts."""
     return msgspec.Meta(description=description, **bounds)
 
 
 @typing.dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of classes whose fields are settings. A subclass may raise ReplituneError in
-    `__post_init__` for what single fields cannot say. (msgspec does not pass `kw_only` on: a
-    subclass says it again where a required field follows one with a default.)"""
+    `__post_init__` for what no single field can check. (msgspec does not inherit `kw_only`: a
+    subclass must repeat it where a required field follows one with a default.)"""
 
 
 class Kind:
-    """What a value may be where that depends on names that are looked up."""
+    """What a value may be, if that depends on names that are looked up."""
 
     words: str = ""
-    """What is expected, in a message."""
+    """What a message says is expected."""
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
-        """The value as code uses it, or `WRONG` after `reading.wrong(...)`."""
+        """The value as the code uses it, or `WRONG` after `reading.wrong(...)`."""
         raise NotImplementedError
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """As JSON schema; see `json_schema`."""
+        """The JSON schema of such a value; see `json_schema`."""
         return {}
 
 
@@ -94,7 +94,7 @@ class Setting:
 
     @property
     def may_be_empty(self) -> bool:
-        """Of a list with a default: whether an empty list is a choice of its own."""
+        """Whether an empty list is allowed and means something other than the default."""
         return bool(self.default) and not any(meta.min_length for meta in opened(self.type)[2])
 
 
@@ -129,7 +129,7 @@ def _hints(declared: Any) -> dict[str, Any]:
 
 
 def opened(hint: Any) -> tuple[Any, Kind | None, list[msgspec.Meta]]:
-    """A type without its annotation; and what stood there, a kind and bounds."""
+    """A type without its annotations, and the kind and the bounds that were in them."""
     extras: list[Any] = []
     while get_origin(hint) is Annotated:
         hint, *more = get_args(hint)
@@ -139,12 +139,12 @@ def opened(hint: Any) -> tuple[Any, Kind | None, list[msgspec.Meta]]:
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:
-    """Of a union; nothing of another type."""
+    """The members of a union; empty for any other type."""
     return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else ()
 
 
 def _description(hint: Any) -> str:
-    """The outermost sentence: that of the setting, not of a named type that it has."""
+    """The outermost sentence: it describes the setting rather than its named type."""
     return next((meta.description for meta in reversed(opened(hint)[2]) if meta.description), "")
 
 
@@ -165,7 +165,7 @@ class Mistake:
 
 
 def joined(path: Path_, otherwise: str = "the settings") -> str:
-    """``systems.lexro.search``"""
+    """A path as text: ``systems.lexro.search``."""
     return ".".join(map(str, path)) or otherwise
 
 
@@ -176,7 +176,7 @@ def shown(value: Any) -> str:
 
 @dataclass
 class Reading:
-    """One reading of what a user wrote; it goes on after a mistake."""
+    """One reading of what a user wrote, which continues after a mistake."""
 
     mistakes: list[Mistake] = field(default_factory=list)
 
@@ -186,7 +186,7 @@ class Reading:
         return WRONG
 
     def caught(self, path: Path_, error: ReplituneError) -> Any:
-        """Note a mistake that code found."""
+        """Note a mistake that was raised as an error."""
         return self.wrong(path, error.message, found=error.found, expected=error.expected, fix=error.fix)
 
     def not_allowed(self, value: Any, path: Path_, expected: str) -> Any:
@@ -224,7 +224,7 @@ class Reading:
         return self.not_allowed(value, path, words_of(hint, bounds))
 
     def _read_union(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
-        """The value as the first member that accepts it; else the complaint of a member of its form."""
+        """The value as the first member that accepts it; else the mistakes of a member of its form."""
         form = None
         for member in get_args(hint):
             attempt = Reading()
@@ -292,7 +292,7 @@ class Reading:
     # ---- a mapping of settings
 
     def read_model(self, declared: Callable[..., Any], value: Any, path: Path_) -> Any:
-        """The object that `declared` makes of a mapping of its settings."""
+        """The object that `declared` makes from a mapping of its settings."""
         values = self.read_values(declared, value, path)
         if values is WRONG:
             return WRONG
@@ -302,7 +302,7 @@ class Reading:
             return self.caught(path, error)
 
     def read_values(self, declared: Callable[..., Any], value: Any, path: Path_) -> Any:
-        """The values of a mapping of settings, without those that are not given."""
+        """The values of the settings that are given in a mapping."""
         if not isinstance(value, Mapping):
             return self.not_allowed(value, path, "a mapping, key: value")
         known, before = settings_of(declared), len(self.mistakes)
@@ -319,7 +319,7 @@ class Reading:
         return values if len(self.mistakes) == before else WRONG
 
     def unknown(self, key: Any, known: list[str], path: Path_) -> Any:
-        """A key that is not among those that are known."""
+        """Note a key that is not among the known ones."""
         return self.wrong(
             (*path, key),
             f"unknown key `{key}` in {joined(path, 'the experiment')}",
@@ -333,7 +333,7 @@ class Chosen(Kind):
     system."""
 
     def __init__(self, key: str, names: Callable[[], list[str]], model: Callable[[str], Any]) -> None:
-        """`names`: the values of `key` that there are; `model`: what declares the settings."""
+        """`names`: the possible values of `key`; `model`: what declares the settings, for such a value."""
         self.key, self._names, self._model = key, names, model
 
     words = "a mapping, key: value"
@@ -378,8 +378,7 @@ class Chosen(Kind):
 
 
 def read(hint: Any, value: Any, name: str = "") -> Any:
-    """`value` as the type `hint`; the first mistake is raised. `name` is what the value is called
-    in messages."""
+    """`value` as the type `hint`; the first mistake is raised. `name` is the value's name in messages."""
     reading = Reading()
     result = reading.read(hint, value, (name,) if name else ())
     if reading.mistakes:
@@ -391,7 +390,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def check_arguments(function: _F) -> _F:
-    """Check the arguments of a function against its declared settings, whoever calls it; the first
+    """Make every call of a function check its arguments against its declared settings; the first
     mistake is raised."""
     signature = inspect.signature(function)
 
@@ -407,7 +406,7 @@ def check_arguments(function: _F) -> _F:
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Whether a value is of a plain type: true is no number, 3.0 no whole one."""
+    """Whether a value is of a plain type: true is not a number, and 3.0 not a whole one."""
     if hint is None:
         return value is None
     if hint in (int, float) and isinstance(value, bool):
@@ -437,7 +436,7 @@ def _is_model(hint: type) -> bool:
 
 
 def _has_form(hint: Any, value: Any) -> bool:
-    """Whether a list or a mapping is what a type takes, whatever is in it."""
+    """Whether a type takes mappings, if `value` is one, or else lists, whatever these contain."""
     hint, kind, _ = opened(hint)
     if kind is not None:
         return True
@@ -464,7 +463,7 @@ WORDS = {
 
 
 def words_of(hint: Any, bounds: list[msgspec.Meta]) -> str:
-    """``a whole number, at least 1``"""
+    """What is expected, in words: ``a whole number, at least 1``."""
     hint, kind, own = opened(hint)
     if kind is not None:
         return kind.words
@@ -498,13 +497,13 @@ def _plain_words(hint: Any) -> str:
     return WORDS.get(hint, str(hint))
 
 
-# ---- values that people type on a command line
+# ---- values typed on a command line
 
 _YES_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def from_text(hint: Any, text: str) -> Any:
-    """What a word on a command line means as the type `hint`; it is not checked here.
+    """A word on a command line, converted to the type `hint` if possible; it is not checked here.
 
     >>> from_text(bool, "true"), from_text(float | None, "none"), from_text(str, "13")
     (True, None, '13')
@@ -540,15 +539,15 @@ def from_text(hint: Any, text: str) -> Any:
 
 
 NOT_OF_ITS_KIND = (ValueError, OverflowError, LookupError, AttributeError)
-"""What PyYAML raises of dates and numbers that are none, and of values that are not what their
-tags say: ``2020-99-99``, ``!!float``, ``!!bool x``."""
+"""What PyYAML raises for invalid dates and numbers, and for values that do not match their tags:
+``2020-99-99``, ``!!float``, ``!!bool x``."""
 
 
 # ---- JSON schema
 
 
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; classes of settings go into `definitions` under their names."""
+    """The schema of a type; those of settings classes are added to `definitions` under their names."""
     hint, kind, metas = opened(hint)
     schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
     for meta in metas:
@@ -623,8 +622,8 @@ def model_schema(declared: Callable[..., Any], definitions: dict[str, Any]) -> d
 
 
 def plain(value: Any, *, sparse: bool = False) -> Any:
-    """Settings as mappings, lists and plain values, as they would stand in a file; `sparse` leaves
-    out what is at its default."""
+    """Settings as mappings, lists and plain values, as in an experiment file; `sparse` leaves out
+    values that equal their defaults."""
     if hasattr(value, "mapping"):  # an entry of a registry
         return plain(value.mapping)
     if isinstance(value, Settings) or hasattr(value, "__dataclass_fields__"):

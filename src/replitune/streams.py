@@ -1,9 +1,9 @@
-"""Named random streams: the only way the project makes a random number generator.
+"""Named random streams: the only way this project makes random number generators.
 
-One experiment has one seed. Every user of randomness names itself (stage, then names from
-the general to the particular), and the name alone decides its stream. So adding a system, a
-replica, a metric or a method changes no other number, and the layout of jobs and threads
-does not matter.
+An experiment has one seed. Whatever needs randomness has a name (the stage, then names from the
+general to the particular), and the seed and this name decide its stream. So adding a system, a
+replica, a metric or a method changes no other number, and the layout of jobs and threads does not
+matter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def seed_sequence(seed: int, stage: str, *names: str | int) -> np.random.SeedSequence:
-    """The seed sequence that belongs to (seed, stage, names)."""
+    """The seed sequence for (seed, stage, names)."""
     name = "\0".join((stage, *map(str, names))).encode()
     digest = hashlib.blake2b(name, digest_size=16).digest()
     key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))

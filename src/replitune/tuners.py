@@ -1,5 +1,5 @@
-"""Finds the class of a tuner by its name; other packages bring theirs as entry points. The names
-are needed to read replicas, too: `mert-007` is a run of `mert`."""
+"""Finds the class of a tuner by its name; other packages add theirs by entry points. The names are
+also needed to read the names of replicas: `mert-007` is a run of `mert`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ TUNERS: Registry[type[Tuner]] = Registry(
 
 
 def get_tuner(name: str, settings: Mapping[str, Any] | None = None) -> Tuner:
-    """The tuner of a name with its settings; the first mistake is raised."""
+    """The tuner with this name and these settings; the first mistake is raised."""
     tuner: Tuner = read(TUNERS[name], settings or {}, name)
     return tuner
 
 
 def list_tuners() -> tuple[str, ...]:
-    """Those that need no more than n-best lists."""
+    """The names of the tuners that need only n-best lists."""
     return tuple(name for name in TUNERS.names if not TUNERS[name].needs_lattices)

@@ -1,6 +1,6 @@
 """Logger plugin of Snakemake: `snakemake --logger replitune --logger-replitune-folder DIR`.
 
-Snakemake alone imports it, at every start. What it writes, replitune.workflow.events says.
+Only Snakemake imports it, at every start. replitune.workflow.events describes what it writes.
 """
 
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 
 class LogHandler(LogHandlerBase):
     writes_to_stream = writes_to_file = False  # of Snakemake's own messages
-    has_filter = has_formatter = True  # `--quiet` is for people
+    has_filter = has_formatter = True  # else `--quiet` would silence the events, too
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        Handler.__init__(self)  # before version 2 of the interface nobody else does
+        Handler.__init__(self)  # before version 2 the interface did not call it
         assert isinstance(self.settings, LogHandlerSettings)
         self.writer = Writer(Path(self.settings.folder))
 

@@ -142,6 +142,7 @@ def test_every_backend_says_what_it_is():
         assert issubclass(cls, Backend)
         assert issubclass(cls.Settings, SystemSettings)
         assert cls.__doc__
+        assert cls.gives_texts == (name == "outputs")
         for setting in settings_of(cls.Settings).values():
             assert setting.description
             assert not setting.required, "a stage is given a part of the settings"

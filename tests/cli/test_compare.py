@@ -208,7 +208,7 @@ def test_another_metric_or_method_or_system_changes_no_number(
     [
         (["--baseline", "a1", "--system", "b"], "--system NAME=FILE"),
         (["a1", "b1"], "expected: --refs FILE --baseline FILE ... --system NAME=FILE ..."),
-        (["--docs", "a1", "b1"], "say by an option what it is: see `replitune compare --help`"),
+        (["--docs", "a1", "b1"], "name the option that they belong to: see `replitune compare --help`"),
         (["--baseline", "a1", "--system", "../b=b1"], "a safe file name"),
         (["--baseline", "a1", "--system", "b=none"], "no such file"),
         (["--baseline", "a1", "--system", "b=b1", "--samples", "-1"], "at least 1"),

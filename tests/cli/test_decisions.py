@@ -210,7 +210,7 @@ def test_a_run_unlike_all_others_decides_nothing_unless_that_is_allowed(
     ("words", "message"),
     [
         (["--pairs", "base:like", "--fail-unless", "same"], "`same` needs a margin for score"),
-        (["--fail-unless", "better"], "which system is to be judged?"),
+        (["--fail-unless", "better"], "--fail-unless needs a baseline, or pairs"),
         (["--pairs", "base:like", "--fail-unless", "same", "--margin", "-1"], "margin"),
         (["--pairs", "base:like", "--fail-unless", "equal"], "invalid choice"),
         (["--junit", "x.xml"], "--junit writes a decision, but none is asked for"),

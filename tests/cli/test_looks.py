@@ -126,4 +126,4 @@ def test_replicas_that_are_added_after_a_look_are_warned_of(tmp_path: Path):
     (tmp_path / "x" / "manifest.json").write_text(json.dumps({"files": files}))
     (said,) = peeking(experiment)
     assert "a (3 to 5)" in said
-    assert "no longer at its level" in said
+    assert "no longer hold their level" in said

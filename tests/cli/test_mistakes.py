@@ -153,7 +153,7 @@ def test_of_errors_less_is_better(replitune: Callable[..., Ran], tmp_path: Path,
 @pytest.mark.parametrize(
     ("given", "words", "message"),
     [
-        ({"metric": "mqm"}, ["--fail-unless", "better"], "is more or less of mqm better?"),
+        ({"metric": "mqm"}, ["--fail-unless", "better"], "whether higher or lower mqm is better"),
         ({"scale": 100.0}, [], "systems on different scales of score"),
         ({"names": ("a", "A")}, [], "two systems whose names differ only in capitals or spaces"),
         ({}, ["--fail-unless", "not-worse"], "--margin 0.005"),

@@ -92,7 +92,7 @@ def test_nothing_is_overwritten(replitune: Run):
     Path("x/experiment.yaml").write_text("mine")
     for template in ("quickstart", "own-outputs"):
         ran = replitune("new", "x", "--from", template)
-        assert (ran.code, "is there already" in ran.err) == (2, True)
+        assert (ran.code, "already exists" in ran.err) == (2, True)
     assert Path("x/experiment.yaml").read_text() == "mine"
     assert not Path("x/outputs").exists()
 
@@ -114,14 +114,21 @@ def test_mistakes_are_one_message_and_leave_nothing(replitune: Run, words: tuple
 
 
 def test_on_a_terminal_what_is_missing_is_asked(replitune: Run, monkeypatch: pytest.MonkeyPatch):
-    for name in ("ref.txt", "a.1", "b.1"):
+    for name in ("my ref.txt", "a.1", "b.1"):
         Path(name).write_text("a line\n")
-    answers = iter(["2", "ref.txt", "a=a.*", "b=b.1", ""])
+    answers = iter(["2", "'my ref.txt'", "a=a.*", "b=b.1", ""])
     monkeypatch.setattr(new, "_can_ask", lambda: True)
     monkeypatch.setattr("builtins.input", lambda question: next(answers))
     assert replitune("new", "x").code == 0
     assert list(Experiment(load("x/experiment.yaml")).systems) == ["a", "b"]
     assert next(answers, None) is None
+
+
+def test_an_open_quote_in_an_answer_is_a_mistake(replitune: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(new, "_can_ask", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question: "'ref.txt")
+    ran = replitune("new", "x", "--from", "own-outputs")
+    assert (ran.code, "No closing quotation" in ran.err) == (2, True)
 
 
 def test_options_that_answer_ask_nothing(replitune: Run, monkeypatch: pytest.MonkeyPatch):

@@ -265,7 +265,7 @@ def test_what_does_not_fit_onto_the_disk_is_said(tmp_path: Path, monkeypatch: py
     stages = [Cost("table", 2, None, 1, "table/t/a", 9001), Cost("train", 1, None, 1, "train/a", 9000)]
     (text,) = check_disk(stages, tmp_path / "results" / "x")
     assert "a job of table needs about 9,001 MB on the disk" in text
-    assert text.endswith("x has 9,000 MB")
+    assert text.endswith("x has 9,000 MB free")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from replitune.running.files import (
     sha256_lines,
     split_lines,
     together,
+    write_ascii_json,
     write_lines,
 )
 
@@ -154,6 +155,14 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path):
         raise RuntimeError
     assert read_lines(path) == ["old"]
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_json_for_other_programs_has_ascii_characters_and_finite_numbers(tmp_path: Path):
+    write_ascii_json(tmp_path / "a.json", {"p": 0.1, "names": ["ü"]})
+    assert (tmp_path / "a.json").read_bytes() == b'{\n "p": 0.1,\n "names": [\n  "\\u00fc"\n ]\n}\n'
+    with pytest.raises(ValueError, match="JSON"):
+        write_ascii_json(tmp_path / "a.json", {"p": float("nan")})
+    assert b"0.1" in (tmp_path / "a.json").read_bytes()
 
 
 def test_the_hash_of_segments_does_not_depend_on_how_they_are_stored(tmp_path: Path):

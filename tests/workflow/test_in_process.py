@@ -68,6 +68,6 @@ def test_looks_ask_for_more_replicas_until_they_are_settled(
     assert not Path(at.look(len(record.looks) + 1)).exists()
     for system, counts in record.counts.items():
         assert counts["seeds"] < 9  # so different are these systems
-        decoded = sorted(path.stem for path in Path(at.decodes("t", system)).iterdir())
+        decoded = sorted(path.stem for path in Path(at.at("decodes", "t", system)).iterdir())
         assert decoded == [replica.id for replica in ran.replicas(system)]
     assert Path(at.page).exists()

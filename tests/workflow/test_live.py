@@ -372,7 +372,7 @@ def test_two_watch_at_once_and_a_port_that_is_taken_is_one_message(server: Serve
     assert first.url != second.url
     with pytest.raises(ReplituneError, match="cannot be used"):
         Server(Live(results.folder), server.server_address[1])
-    with pytest.raises(ReplituneError, match="no port has this number"):
+    with pytest.raises(ReplituneError, match="not a port number"):
         Server(Live(results.folder), 70000)
     first.server_close()
     second.server_close()

@@ -57,7 +57,7 @@ def test_what_needs_a_shared_folder_is_refused_before_work(cloned: Snakemake, ca
     file = cloned.write(needing)
     ran = cloned(*shelf(cloned.folder / "shelf"))
     assert (ran.returncode, "`until: settled`" in ran.stderr) == (1, True)
-    assert ran.stderr.splitlines()[-2].startswith("replitune: not without a folder that all machines share")
+    assert ran.stderr.splitlines()[-2].startswith("replitune: this needs a folder that all machines share")
     assert not (cloned.folder / "shelf").exists()
     assert main(["check", str(file)]) == 0
     profile = cloned.folder / "profile" / "config.yaml"

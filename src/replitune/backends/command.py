@@ -1,4 +1,4 @@
-"""`backend: command`: any system that can be called from a shell. Light; see docs/backends.md."""
+"""`backend: command`: any system that can be called from a shell. Imports little; see docs/backends.md."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PLACES = {
     ),
     "nbest": ("source", "nbest", "size", "threads", "system", "model", "weights", "replica"),
 }
-"""What may stand in each template. The wording of every place: docs/backends.md."""
+"""The places that each template may have; docs/backends.md describes them."""
 
 SHARED = ("programs", "files", "revision")
 USED = {
@@ -58,12 +58,12 @@ USED = {
     "train_replica": ("train", "tune", *SHARED),
     "decode": ("train", "tune", "decode", "nbest", "weights", "weights_format", *SHARED),
 }
-"""Settings by stage; later stages need to know whether there is `train` or `tune`."""
+"""The settings that each stage uses; later stages need to know whether `train` or `tune` is given."""
 
 
 class CommandSettings(SystemSettings):
     """Any system that can be called from a shell. Templates have named places, such as {source},
-    which are filled in quoted; docs/backends.md lists them, with examples."""
+    whose values are filled in with quotes; docs/backends.md lists them, with examples."""
 
     train: Annotated[
         Text | None, about("Makes the folder {output}, which all runs share, from {source} and {target}.")
@@ -75,8 +75,8 @@ class CommandSettings(SystemSettings):
     decode: Annotated[
         Text | None,
         about(
-            "Required. Translates {source} line by line to {output}, or without that place to what "
-            "it prints."
+            "Required. Translates {source} line by line into {output}; without that place, prints "
+            "the translation."
         ),
     ] = None
     nbest: Annotated[
@@ -105,12 +105,12 @@ class CommandSettings(SystemSettings):
     ] = None
 
     def has(self, key: str) -> bool:
-        """Whether a template, or weights, are given."""
+        """Whether a setting (a template, or `weights`) is given."""
         return getattr(self, key) is not None
 
 
 class Command(Backend):
-    """Templates of shell commands; a template that is not given is a stage that is not there."""
+    """Templates of shell commands; where a template is not given, the system lacks that stage."""
 
     name = "command"
     Settings = CommandSettings
@@ -143,7 +143,7 @@ class Command(Backend):
         return stages
 
     def _texts(self, template: str) -> list[str]:
-        """The parts of the corpus that a template names."""
+        """The parts of the corpus that a template uses."""
         text = getattr(self.settings, template)
         parts = {"train": TEXT, "dev": DEV}
         return [part for part, names in parts.items() if any(uses(text, name) for name in names)]
@@ -179,7 +179,7 @@ class Command(Backend):
             )
 
     def _has(self, template: str, place: str) -> bool:
-        """Whether a place that a template may name exists in this system."""
+        """Whether this system has a place that the template may name."""
         if place == "model":
             return self.settings.has("train")
         if place == "trained":
@@ -292,7 +292,7 @@ class Command(Backend):
     def _run(
         self, template: str, places: Mapping[str, Value], job: Job, stdout: Path | None = None
     ) -> None:
-        """Fill a template and run it. Where it names no {output}, `stdout` is what it prints."""
+        """Fill in a template and run it. If it does not name {output}, what it prints goes to `stdout`."""
         text = getattr(self.settings, template)
         general: dict[str, Value] = {"threads": job.threads, "system": self.system}
         if job.model is not None:
@@ -308,7 +308,7 @@ class Command(Backend):
 
 @contextlib.contextmanager
 def _texts(job: Job) -> Iterator[dict[str, Value]]:
-    """The texts of a job as files, one segment a line, by their places."""
+    """The texts of a job as files with one segment per line, by place."""
     from replitune.running.files import write_lines
 
     places: dict[str, Value] = {}

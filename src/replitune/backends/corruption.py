@@ -1,19 +1,19 @@
 """`backend: corruption`: replicated outputs without training anything, by corrupting references.
 
-A replica's output is the reference with errors at a rate that has four parts:
+A replica's output is the reference with errors, whose rate has four parts:
 
 - the system's error rate, `errors`;
-- the *segment effect*: how likely errors are on each segment; half of its variance belongs to
-  the test set (hard segments are hard for all), half to the system and is shared by its
-  replicas, so that two systems of equal quality still differ segment by segment;
-- the *replica effect*: one factor for all that a replica translates, and a mix of error types of
-  its own, both of size `spread`: the optimiser's luck;
-- noise for each token: half of its variance is the same for all systems, and nearly all of the rest
-  the same in all replicas of a system (replicas often produce the same translation).
+- the *segment effect*: how likely errors are on each segment. Half of its variance comes from the
+  test set (hard segments are hard for all systems), half from the system, where all its replicas
+  share it, so that two systems of equal quality still differ segment by segment;
+- the *replica effect*, the optimiser's luck: one factor for all that a replica translates, and its
+  own mix of error types, both of size `spread`;
+- noise for each token: half of its variance is shared by all systems, and nearly all of the rest by
+  the replicas of one system (replicas often produce the same translation).
 
-The parts of system and replica are what tests over segments and tests over replicas disagree
-about. Every part has a random stream named by what it belongs to, so adding a system, a replica
-or a test set changes no other output.
+Tests over segments and tests over replicas disagree because of the effects of system and replica.
+Each part has a random stream named after its source, so adding a system, a replica or a test set
+changes no other output.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ TYPES = ("substitution", "deletion", "insertion", "swap")
 MIX = (0.5, 0.2, 0.15, 0.15)
 """Mean shares of the error types."""
 SHARED = (0.5, 0.98 - 0.5, 1 - 0.98)
-"""Shares of the variance of the noise: the same for all systems, for all replicas of one, for none."""
+"""Shares of the noise's variance: common to all systems, to the replicas of one system, to nothing."""
 SEGMENT_SD = 0.4
 """Standard deviation of the logarithm of the segment effect."""
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What a replica has on every test set."""
+    """The effects of a replica, the same on every test set."""
 
     factor: float
-    """Of the error rate; mean 1 over replicas."""
+    """Multiplies the error rate; its mean over replicas is 1."""
     mix: NDArray[np.float64]
     """Shares (4,) of `TYPES`."""
 
@@ -55,7 +55,7 @@ class Effects:
 def replica_effects(spread: float, rng: np.random.Generator) -> Effects:
     """Draw a replica's effects: a log-normal factor of mean 1, and a mix around `MIX`.
 
-    `spread` is the standard deviation of the logarithm of the factor and of each share's.
+    `spread` is the standard deviation of the logarithms of the factor and of each share.
     """
     z = rng.standard_normal(1 + len(TYPES))
     mix = np.array(MIX) * exp(spread * z[1:])
@@ -72,8 +72,8 @@ def corrupted_replica(
     errors: float,
     spread: float,
 ) -> list[str]:
-    """The output of one replica of a system on a test set, by the named streams of `seed`: N segments;
-    blank ones stay blank."""
+    """The output of one replica of a system on a test set, drawn from the named streams of `seed`. It has
+    as many segments as the reference; blank ones stay blank."""
     if not 0 <= errors < 1 or not spread >= 0:
         raise ReplituneError(
             "corruption settings out of range",
@@ -101,7 +101,7 @@ def corrupted_replica(
     kind = of_system.random(total)
     other = of_system.integers(total, size=total)
 
-    # errors where the noise falls below the quantile of the token's rate
+    # a token is wrong if its noise is below the quantile of its error rate
     rate = np.minimum(errors * effects.factor * np.repeat(prone, lengths), 0.95)
     wrong = noise < ndtri(rate)
     types = np.searchsorted(np.cumsum(effects.mix)[:-1], kind, side="right")
@@ -112,8 +112,8 @@ def corrupted_replica(
 def _apply(
     tokens: list[str], lengths: NDArray[np.int64], types: NDArray[np.int64], other: NDArray[np.int64]
 ) -> list[str]:
-    """Make the errors `types` (tokens,), -1 for none; new words are tokens of the corpus, drawn
-    as often as they occur in it."""
+    """Make the errors `types` (tokens,), -1 for none. New words are drawn from the corpus, in
+    proportion to their frequency."""
     kinds, others = types.tolist(), other.tolist()
     output = []
     start = 0
@@ -135,7 +135,7 @@ def _apply(
 
 
 class CorruptionSettings(SystemSettings):
-    """Seeded corruption of the references; for trying out the workflow without any data."""
+    """Seeded corruption of the references, for trying out the workflow without training anything."""
 
     errors: Annotated[float, about("Expected share of wrong words.", ge=0, le=1)] = 0.2
     spread: Annotated[
@@ -144,7 +144,7 @@ class CorruptionSettings(SystemSettings):
 
 
 class Corruption(Backend):
-    """Replicas by any name: corruption trains and tunes nothing."""
+    """Replicas may have any name, since corruption trains and tunes nothing."""
 
     name = "corruption"
     Settings = CorruptionSettings

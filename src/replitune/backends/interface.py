@@ -1,9 +1,10 @@
 """What a backend is: the one place that says how a system's translations are made.
 
-A backend is a subclass of `Backend`; an object of it is one system with its settings. The upper
-half of its methods describe: they are light, because the Snakefile calls them for every system
-(heavy imports stand inside the lower half). The lower half work: each is called by one command,
-`replitune train`, `tune` or `decode`, in one job. docs/extend.md explains it to third parties.
+A backend is a subclass of `Backend`; an instance is one system with its settings. The methods in the
+upper half describe the system; they are cheap, because the Snakefile calls them for every system. The
+methods in the lower half do the work, and heavy imports belong inside them: each is called by one
+command, such as `replitune train`, `tune` or `decode`, in one job. docs/extend.md explains how to
+write a backend.
 """
 
 from __future__ import annotations
@@ -32,36 +33,36 @@ if TYPE_CHECKING:
 
 Complain = Callable[..., Any]
 """``complain(("systems", name, key), message, found=..., expected=..., fix=...)`` notes a mistake
-of an experiment file and goes on."""
+in an experiment file, and returns."""
 
 
 Derivation = list[Any]
-"""What a translation is made of, from left to right on the source side, each part a list of
-[begin, end, source side, target side, parts]: a rule over the source words begin .. end - 1, with
-X1 and X2 on both sides for its gaps, and what stands in them in the order of the source."""
+"""The parts of a translation, from left to right on the source side. Each is a list [begin, end,
+source side, target side, parts]: a rule for the source words begin .. end - 1, with X1 and X2 on both
+sides for its gaps, and the parts that fill the gaps, in source order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What every job knows. Paths of parts that the stage does not read are None."""
+    """What every job is given. Paths of parts that the stage does not read are None."""
 
     seed: int
-    """The experiment's."""
+    """The experiment's seed."""
     threads: int = 1
     paired: bool = False
-    """Replica k of every system shares its random streams."""
+    """Whether the replicas with number k of all systems share their random streams."""
     model: Path | None = None
-    """models/<system>/"""
+    """The folder models/<system>/."""
     train: tuple[Path, Path] | None = None
     """Source and target side of the parallel text, one segment a line."""
     table: Path | None = None
-    """What the stage `table` made for the text that is to be translated."""
+    """The output of the stage `table` for the text to translate."""
     dev: TestSet | None = None
     """The tuning set, with its source."""
 
     @property
     def dev_sha256(self) -> list[str]:
-        """Of the source and of each reference of the tuning set."""
+        """The hashes of the source and of each reference of the tuning set."""
         from replitune.running.files import sha256_lines
 
         sides = [self.dev.source or [], *self.dev.references] if self.dev else []
@@ -73,7 +74,7 @@ class TrainJob(Job):
     """Make models/<system>/."""
 
     out: Path
-    """A folder, which does not exist yet; it must appear whole or not at all."""
+    """A folder that does not exist yet; it must appear complete or not at all."""
     lm_text: Path | None = None
     """More text for a language model ..."""
     lm_arpa: Path | None = None
@@ -82,7 +83,7 @@ class TrainJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class TextJob(Job):
-    """Something for one text."""
+    """A job for one text."""
 
     testset: Path | None = None
     """The prepared test set ..."""
@@ -109,10 +110,10 @@ class TextJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class TableJob(TextJob):
-    """Make what of a model is of use for one text."""
+    """Make the part of a model that one text can use."""
 
     out: Path
-    """A folder, which does not exist yet."""
+    """A folder that does not exist yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,13 +121,13 @@ class ReplicaJob(Job):
     """Make one replica, by tuning weights or by training with its own seed."""
 
     out: Path
-    """`tune`: weights.json (or .ini lines). `train_replica`: a folder, which does not exist yet."""
+    """`tune`: weights.json (or .ini lines). `train_replica`: a folder that does not exist yet."""
     replica: Replica
     work: Path | None = None
-    """For the checkpoint of a running job: outside declared outputs, kept when a job
-    is killed. Empty or removed when the job is done."""
+    """A folder for the checkpoint of a running job: not a declared output, so it survives a killed
+    job. Empty or removed when the job is done."""
     common: Path | None = None
-    """A folder for what replicas of the system can reuse from each other; losing it costs only time."""
+    """A folder for what the replicas of a system can reuse from each other; losing it costs only time."""
     history: Path | None = None
     """`tune`: where history.parquet goes."""
     metric: str = "bleu"
@@ -135,9 +136,9 @@ class ReplicaJob(Job):
     init: Path | None = None
     """Weights to start from."""
     loop: LoopSettings | None = None
-    """How long to go on; None for the defaults."""
+    """When to stop tuning; None for the defaults."""
     tuner: Tuner | None = None
-    """With its settings; None of a replica that is trained."""
+    """The tuner with its settings; None for a replica that is trained."""
 
     @property
     def algorithm(self) -> str:
@@ -147,18 +148,18 @@ class ReplicaJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class DecodeJob(TextJob):
-    """Translate one test set by one replica."""
+    """Translate one test set with one replica."""
 
     replica: Replica
     name: str
-    """Of the test set."""
+    """The name of the test set."""
     tuned: Path | None = None
-    """What `tune` (a file) or `train_replica` (a folder) made."""
+    """The output of `tune` (a file) or `train_replica` (a folder)."""
     answers: Path | None = None
-    """What `ask` kept of a server's answers."""
+    """The answers of a server, as `ask` kept them."""
     nbest: int | None = None
     nbest_out: Path | None = None
-    """Also write so many best translations there, in Moses' format."""
+    """If given, the `nbest` best translations are also written there, in Moses' format."""
 
 
 @dataclass(frozen=True)
@@ -167,76 +168,78 @@ class Tunable:
 
     layout: Layout
     start: NDArray[np.float64]
-    """(F,) the weights to start from."""
+    """The weights (F,) to start from."""
     decode: Decode
     """From weights (F,) to n-best lists of dev with their statistics."""
     segments: int
-    """Of dev."""
+    """Number of segments of dev."""
     inputs: Mapping[str, Any]
-    """Hashes and settings that decide the result, beside dev, the tuner's and the loop's: another
-    value starts a checkpoint over."""
+    """Hashes and settings that decide the result, besides those of dev, the tuner and the loop. If one
+    changes, a checkpoint is started over."""
 
 
 class Backend:
     """One system of an experiment."""
 
     name: ClassVar[str]
-    """As in `backend: NAME`."""
+    """The name in `backend: NAME`."""
     version: ClassVar[int] = 1
-    """Raised when the same settings can give other bytes than before: its jobs run again."""
+    """To be raised when the same settings can give other bytes than before; its jobs then run again."""
     Settings: ClassVar[type[SystemSettings]] = SystemSettings
     """The settings of one system; a subclass of `SystemSettings`."""
+    gives_texts: ClassVar[bool] = False
+    """Whether its translations are on disk before any job runs."""
 
     def __init__(self, system: str, settings: Any) -> None:
-        """`settings`: a `Settings`, of the system in the experiment or of one stage."""
+        """`settings`: a `Settings` with all settings of the system, or those of one stage."""
         self.system = system
         self.settings = settings
 
-    # ---- description: light, without disk access
+    # ---- description: cheap, without disk access
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """The keys of `replicas:` that this system has a use for; it ignores others in the experiment's
-        general `replicas:`."""
+        """The keys of `replicas:` that this system uses; it ignores others in the experiment's general
+        `replicas:`."""
         return ("seeds",)
 
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
         """The stages that this system has, and the parts that each one reads.
 
-        `train` makes models/<system>/. `table` makes of it, for each text that is translated, what
-        that text can use. `tune` makes weights.json and history.parquet of a
-        replica, `train_replica` instead a folder for each one. `decode` makes translations.
-        `derive` says how the median replica came to its own. `ask` keeps the answers of a server, of
-        which `decode` makes translations. Parts are `train` (parallel text), `dev`, `model`, `table`,
+        `train` makes models/<system>/. `table` extracts from it, for each text to translate, the part
+        that the text can use. `tune` makes weights.json and history.parquet for a replica;
+        `train_replica` makes a folder instead. `decode` makes translations. `derive` records how the
+        median replica derived its translations. `ask` keeps the answers of a server, from which
+        `decode` makes translations. Parts are `train` (parallel text), `dev`, `model`, `table`,
         `tuned` (the replica's weights.json or folder) and `answers`; `source` says that `table`,
         `decode` or `ask` reads the source side of test sets.
         """
         return {"decode": ("source",)}
 
     def stage_settings(self, stage: str) -> Mapping[str, Any]:
-        """The settings that decide what this stage makes, as JSON can write them. A job's system
-        is made of these and no others, and it runs again when they change."""
+        """The settings that decide what this stage makes, in a form that JSON can write. A job gets
+        these settings and no others, and runs again when they change."""
         return self.chosen_settings(set(type(self.settings).__struct_fields__) - {*GENERAL})
 
     def chosen_settings(self, names: Collection[str]) -> dict[str, Any]:
-        """Some of the settings, as JSON can write them."""
+        """Some of the settings, in a form that JSON can write."""
         return {name: value for name, value in plain(self.settings).items() if name in names}
 
     def memory_mb(self, stage: str, train_mb: float, segments: int) -> int:
-        """The most memory that a job of a stage takes, where `resources` do not say it: with so many MB
-        of training text, both sides together, and segments of dev where it is read, or of the largest test
-        set."""
+        """The most memory that a job of a stage takes, where `resources` does not say it. `train_mb` is
+        the size of the training text, both sides together; `segments` the number of segments of dev,
+        if the stage reads it, else of the largest test set."""
         return {"train": 4000, "train_replica": 4000, "tune": 2000}.get(stage, 1000)
 
     def disk_mb(self, stage: str, train_mb: float) -> int:
-        """Room on the disk that a job of a stage needs while it runs, where that is much."""
+        """The disk space that a job of a stage needs while it runs, if it needs much."""
         return 0
 
     @property
     def warm_up_settings(self) -> Mapping[str, Any] | None:
-        """The settings of a small system that compiles, by `warm_up`, what this one runs; None:
-        nothing is compiled."""
+        """The settings of a small system whose `warm_up` compiles the kernels that this system runs;
+        None if nothing is compiled."""
         return None
 
     @property
@@ -246,32 +249,33 @@ class Backend:
 
     @property
     def keeps_history(self) -> bool:
-        """Whether each replica leaves history.parquet with its dev scores, for the report."""
+        """Whether each replica leaves a history.parquet with its dev scores, for the report."""
         return "tune" in self.stages
 
     @property
     def same_bytes(self) -> bool:
-        """Whether a replica has the same bytes whenever and wherever it is made. If not, what makes
-        replicas may change from look to look (docs/adaptive.md)."""
+        """Whether a replica has the same bytes whenever and wherever it is made. If not, replicas of
+        different looks may be unlike each other (docs/adaptive.md)."""
         return False
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
-        """`complain` once for each mistake that single settings cannot show. `experiment` is the whole
-        mapping, defaults filled in. Parts that stages read, and replicas, are checked already."""
+        """`complain` once for each mistake that no single setting shows. `experiment` is the whole
+        mapping with defaults filled in. The parts that stages read, and replicas, are checked already."""
 
     def kinds(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Replicas by prefix, of what `replicas:` asks for."""
+        """Numbers of replicas by prefix, from those by key of `replicas:`."""
         return dict(counts)
 
     def missing(self) -> list[ReplituneError]:
-        """Programs, extras and files of the site without which jobs would fail; each error says
-        what to install. Asked by `replitune check` and before the first job, not in a dry run."""
+        """Programs, extras and files that are missing on this machine, without which jobs would fail;
+        each error says what to install. Called by `replitune check` and before the first job, but not
+        in a dry run."""
         return []
 
     # ---- work: one method per job
 
     def warm_up(self, folder: Path, tuners: Sequence[str], metric: str) -> None:
-        """Run once what is compiled, and each of these tuners around it; `folder` is empty, or has
+        """Run once everything that is compiled, with each of these tuners; `folder` is empty, or holds
         what another system of this backend left there."""
 
     def train(self, job: TrainJob) -> None:
@@ -283,7 +287,7 @@ class Backend:
         raise no_stage(self, "table")
 
     def tune(self, job: ReplicaJob) -> None:
-        """Write weights to `job.out` and the history: by our tuners, unless overridden."""
+        """Write weights to `job.out`, and the history. By our tuners, unless overridden."""
         from replitune.tuning.around import tune_around
 
         tune_around(self, job)
@@ -297,16 +301,16 @@ class Backend:
         raise no_stage(self, "train_replica")
 
     def ask(self, job: ReplicaJob, testset: str, source: Sequence[str]) -> None:
-        """Write the answers to `source` to `job.out`; those that are kept in `job.common` cost
-        nothing."""
+        """Write the answers to the segments of `source` to `job.out`; answers kept in `job.common` are
+        not asked for again."""
         raise no_stage(self, "ask")
 
     def remarks(self, answers: Mapping[str, Path]) -> list[str]:
-        """What a reader must know of files of answers, by what they are of."""
+        """What a reader must know about files of answers, which are given by name."""
         return []
 
     def decode(self, job: DecodeJob) -> list[str]:
-        """One line for each line of the source, or of the references; the number is checked."""
+        """One line for each line of the source, or of the references; their number is checked."""
         raise no_stage(self, "decode")
 
     def derive(self, job: DecodeJob) -> list[Derivation]:
@@ -316,10 +320,9 @@ class Backend:
 
 class Given(Backend):
     """Translations that exist on disk: the files are the replicas, and no stage makes them. One job per
-    (system, test set) takes over all replicas."""
+    (system, test set) copies all its replicas into the experiment."""
 
     gives_texts = True
-    """Scores are taken over as lines, too."""
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -336,12 +339,12 @@ class Given(Backend):
 
     @abstractmethod
     def testset_settings(self, testset: str) -> Mapping[str, Any]:
-        """The settings that decide what is taken over for one test set."""
+        """The settings that decide what is copied for one test set."""
 
     @abstractmethod
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
-        """The file of each replica; asked while an experiment is planned, so it may look for
-        files but does not read them. Relative names start in `corpora`."""
+        """The file of each replica. Called while an experiment is planned, so it may look for files
+        but must not read them. Relative names start in `corpora`."""
 
     @abstractmethod
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
@@ -349,8 +352,8 @@ class Given(Backend):
 
 
 def replica_seed(system: str, replica: Replica, seed: int, *, paired: bool = False) -> int:
-    """A seed, 1 to 2**31 - 1, for a program that takes one: another for every replica, the same
-    in every run; with `paired` the same in all systems."""
+    """A seed from 1 to 2**31 - 1 for an external program. It differs between replicas, and is the same
+    whenever a replica is made; with `paired` it is the same in all systems."""
     from replitune.streams import seed_sequence
 
     named = () if paired else (system,)
@@ -362,7 +365,7 @@ T = TypeVar("T")
 
 
 def needed(part: T | None, option: str) -> T:
-    """A part that this job cannot do without."""
+    """The part, or an error that names the missing option."""
     if part is None:
         raise ReplituneError(f"this system needs --{option}", fix=f"give it as --{option}")
     return part

@@ -1,5 +1,5 @@
-"""Makes one replica of a system, and its translations. Where that is allowed, a replica that cannot be
-made leaves a record of the reason."""
+"""Makes one replica of a system, and its translations. If failures are allowed, a replica that cannot
+be made leaves a record of the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replitune.running.files import write_lines
 
 
 def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> None:
-    """Tune or train one replica; if that is not possible, write the record of it."""
+    """Tune or train one replica. If that fails, and failures are allowed, write a record of it."""
     seeded = "train_replica" in backend.stages
     try:
         if seeded:
@@ -31,7 +31,7 @@ def make_replica(backend: Backend, job: ReplicaJob, *, allow_failure: bool) -> N
 
 
 def write_translations(backend: Backend, job: DecodeJob, out: Path, *, allow_failure: bool) -> None:
-    """Write the translations of one replica; if that is not possible, the record of it."""
+    """Write the translations of one replica. If that fails, and failures are allowed, write a record."""
     before = read_failure(job.tuned) if job.tuned is not None else None
     if before is not None:
         if not allow_failure:
@@ -48,7 +48,7 @@ def write_translations(backend: Backend, job: DecodeJob, out: Path, *, allow_fai
 
 
 def _lines(backend: Backend, job: DecodeJob) -> list[str]:
-    """As many lines as there are segments."""
+    """The translations, whose number is checked."""
     lines = backend.decode(job)
     expected = job.prepared.segments if job.testset is not None else len(job.source)
     if len(lines) != expected:
@@ -61,7 +61,7 @@ def _lines(backend: Backend, job: DecodeJob) -> list[str]:
 
 
 def _failure(error: ReplicaError, stage: str, system: str, replica: str, *, allowed: bool) -> Failure:
-    """The record of a replica that could not be made; where that is not allowed, the error."""
+    """The record of a replica that could not be made; if failures are not allowed, raise the error."""
     if not allowed:
         raise error
     print(f"warning: going on without {system} {replica}", file=sys.stderr)

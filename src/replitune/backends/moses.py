@@ -1,4 +1,4 @@
-"""`backend: moses`: the user's own Moses. Light; docs/backends.md says how to run it."""
+"""`backend: moses`: the user's own Moses. Imports little; docs/backends.md says how to run it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ USED = {
 INSTALL = "build Moses (statmt.org/moses) and name the folder of its programs as `moses`"
 TRAINING = ("train-model.perl", "lmplz")
 TUNING = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
-"""The optimiser of mert-moses.pl for each name of replicas."""
+"""The optimiser that mert-moses.pl runs for each prefix of replicas."""
 
 
 class MosesTraining(Settings):
@@ -46,15 +46,15 @@ class MosesTraining(Settings):
 
     lm_order: Annotated[int, about("Order of the language model that lmplz makes.", ge=1)] = 5
     lmplz: Annotated[tuple[str, ...], about("More options of lmplz.")] = ()
-    alignment: Annotated[str, about("Symmetrisation.")] = "grow-diag-final-and"
+    alignment: Annotated[str, about("Symmetrisation of the alignments.")] = "grow-diag-final-and"
     reordering: Annotated[str, about("Lexicalised reordering.")] = "msd-bidirectional-fe"
     aligner: Annotated[str | None, about("Folder of GIZA++ or mgiza, as -external-bin-dir.")] = None
     options: Annotated[tuple[str, ...], about("More options of train-model.perl, such as -mgiza.")] = ()
 
 
 class MosesSettings(SystemSettings):
-    """Your own Moses: a ready moses.ini, or one that its scripts train on the corpus; tuned by
-    replitune's tuners around `moses -n-best-list`, or by mert-moses.pl. See docs/backends.md."""
+    """Your own Moses, with a ready moses.ini or one that its scripts train on the corpus, and tuned by
+    replitune's tuners around `moses -n-best-list` or by mert-moses.pl. See docs/backends.md."""
 
     moses: Annotated[
         Text | None,
@@ -66,8 +66,8 @@ class MosesSettings(SystemSettings):
     programs: Annotated[
         dict[str, Text],
         about(
-            "Single programs that are elsewhere: `{lmplz: /opt/kenlm/bin/lmplz}`; of moses, lmplz, "
-            "train-model.perl, mert-moses.pl, extractor."
+            "Single programs that are elsewhere, of moses, lmplz, train-model.perl, mert-moses.pl, "
+            "extractor: `{lmplz: /opt/kenlm/bin/lmplz}`."
         ),
     ] = msgspec.field(default_factory=dict)
     ini: Annotated[Text | None, about("A ready moses.ini. Without it the model is trained.")] = None
@@ -159,7 +159,7 @@ class Moses(Backend):
     # ---- work
 
     def train(self, job: TrainJob) -> None:
-        """lmplz, then train-model.perl; paths in moses.ini are those of the final folder."""
+        """Run lmplz, then train-model.perl. The paths in moses.ini become those of the final folder."""
         import shutil
 
         from replitune.running.files import atomic_open, read_text
@@ -224,8 +224,7 @@ class Moses(Backend):
         return needed(job.model, "model").absolute() / "moses.ini"
 
     def start_weights(self, job: Job) -> dict[str, list[float]]:
-        """What `moses -show-weights` says of the features that can be tuned, in the order of
-        n-best lists."""
+        """The weights of tunable features by `moses -show-weights`, in the order of n-best lists."""
         with TemporaryDirectory(prefix="replitune-moses-") as folder:
             shown = Path(folder, "weights.txt")
             words = ["-f", self.ini(job), "-show-weights"]
@@ -235,7 +234,7 @@ class Moses(Backend):
     def translate(
         self, job: Job, weights: Mapping[str, Sequence[float]], source: Path, nbest: Path | None, size: int
     ) -> Path:
-        """Run moses on a file; the path of the translations, beside the source."""
+        """Run moses on a file; returns the path of the translations, which are put beside the source."""
         out = source.with_name("output.txt")
         words = ["-f", self.ini(job), "-i", source, "-threads", job.threads]
         words += ["-weight-overwrite", overwritten(weights)]

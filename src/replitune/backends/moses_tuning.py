@@ -1,8 +1,8 @@
 """Tuning by Moses' own mert-moses.pl: MERT, `--batch-mira`, `--pairwise-ranked`.
 
-Its optimisers seed themselves by the clock: runs that start in the same second are the same, and
-no run can be repeated; with `--predictable-seeds` every replica is the same. So each replica
-hands its own seed to the optimiser.
+Its optimisers take their seeds from the clock: runs that start in the same second are identical, and
+no run can be repeated. With `--predictable-seeds` all replicas would be identical. So each replica
+passes its own seed to the optimiser.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ SEED = {
     "mira": ["--batch-mira", "--batch-mira-args=--random-seed {seed}"],
     "pro": ["--pairwise-ranked", "--proargs=--random-seed {seed}"],
 }
-"""Mode and seed by algorithm. Not --mertargs, which the extractor gets, too: its -r names the
-references. The space at the end: some versions append their own arguments without one."""
+"""Options for mode and seed by algorithm. Not --mertargs, because the extractor gets that, too, and
+its -r means the references. The space at the end is there because some versions append their own
+arguments without one."""
 
 
 def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
-    """Write the weights of the final moses.ini, and a history from those of the iterations."""
+    """Write the weights of the final moses.ini, and a history made from the files of the iterations."""
     seed = replica_seed(system.system, job.replica, job.seed, paired=job.paired)
     dev = needed(job.dev, "testset")
     if job.algorithm == "pro" and not (_mertdir(system) / MEGAM).exists():
         raise ReplituneError(
-            f"`--pairwise-ranked` needs {MEGAM}, or mert-moses.pl fetches it from the network",
+            f"without {MEGAM}, mert-moses.pl would fetch it from the network",
             file=_mertdir(system) / MEGAM,
             fix="put it there, or use `tuner: replitune`",
         )
@@ -107,7 +108,7 @@ def tune_with_mert_moses(system: Moses, job: ReplicaJob) -> None:
 
 
 def tuned_weights(ini: Path, features: dict[str, list[float]]) -> dict[str, list[float]]:
-    """The tuned features of an ini file; what cannot be tuned stays in the model's own."""
+    """The weights of `features` in an ini file; those that cannot be tuned stay in the model's own."""
     written = read_weights(ini)
     weights = {name: written.get(name, []) for name in features}
     for name, values in weights.items():
@@ -122,7 +123,7 @@ def tuned_weights(ini: Path, features: dict[str, list[float]]) -> dict[str, list
 
 
 def _decoded_by(work: Path, weights: dict[str, list[float]], decodings: int) -> int | None:
-    """The iteration that decoded with these weights (the last ones were used in none)."""
+    """The last iteration that decoded with these weights; None if none did, as with the final ones."""
     for number in range(decodings, 0, -1):
         used = read_weights(work / f"run{number}.moses.ini")
         if all(used.get(name) == values for name, values in weights.items()):
@@ -131,8 +132,8 @@ def _decoded_by(work: Path, weights: dict[str, list[float]], decodings: int) -> 
 
 
 def iterations(work: Path, dev: TestSet, nbest: int) -> list[Iteration]:
-    """A row per decoding, from the files run1.* on. The dev score is ours, of the decoder's
-    output; the pool is counted in lines of n-best lists; seconds are those between files."""
+    """One row per decoding, from the files run1.*, run2.* and so on. The dev score is our own, from the
+    decoder's output; the pool is counted in lines of n-best lists; seconds are from file times."""
     metric = get_objective("bleu")
     prepared = metric.prepare(dev.references)
     segments = np.arange(dev.segments)
@@ -173,8 +174,8 @@ def iterations(work: Path, dev: TestSet, nbest: int) -> list[Iteration]:
 
 
 def _pool_score(ini: Path) -> float | None:
-    """What the optimiser reached before this file, from ``# BLEU 0.3127 on dev ...``; PRO does
-    not say."""
+    """The score that the optimiser reached, from ``# BLEU 0.3127 on dev ...`` in the file that it
+    wrote; None for PRO, which does not say."""
     for line in read_lines(ini)[:10]:
         match = re.match(r"# BLEU (-?\d+\.?\d*(?:e-?\d+)?) on dev", line)
         if match:
@@ -195,7 +196,7 @@ def _flags(system: Moses, job: ReplicaJob) -> str:
 
 
 def _mertdir(system: Moses) -> Path:
-    """The folder of extractor, mert, kbmira, pro and evaluator, which must be one."""
+    """The folder of extractor, mert, kbmira, pro and evaluator, which must be in the same one."""
     return _full(system.program("extractor")).parent
 
 

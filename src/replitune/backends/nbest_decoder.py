@@ -1,4 +1,4 @@
-"""External decoders: our tuners' view of a program that writes n-best lists in Moses' format."""
+"""Lets our tuners tune an external decoder that writes n-best lists in Moses' format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WriteNBest = Callable[[dict[str, list[float]], Path, Path], None]
 
 
 def read_written(nbest: Path, segments: int) -> NBestLists:
-    """Read what a program has just written: a bad list is a failed replica, not the user's mistake."""
+    """Read lists that a program has just written. A bad list is a failed replica, not a user's mistake."""
     if not nbest.exists():
         raise ReplicaError("the decoder wrote no n-best file", expected=str(nbest))
     try:
@@ -41,7 +41,7 @@ def read_written(nbest: Path, segments: int) -> NBestLists:
 def tunable_by_nbest(
     job: ReplicaJob, start: dict[str, list[float]], write: WriteNBest, inputs: dict[str, Any]
 ) -> Tunable:
-    """A program as our tuners see it; `start` has the features in the order of its lists."""
+    """An external program as a `Tunable`; `start` has the features in the order of its lists."""
     if job.init is not None:
         from replitune.tuning.weights import read_weights
 
@@ -64,7 +64,7 @@ def tunable_by_nbest(
                 expected=str(layout),
                 fix="give a start weight for every feature, in the order of the n-best lists",
             )
-        # a program may write the hypotheses of a segment in any order: the first is the best
+        # segments may come in any order; within one, the first hypothesis is the best
         order = np.argsort(lists.segments, kind="stable")
         segments = lists.segments[order]
         texts = [lists.texts[i] for i in order]

@@ -1,4 +1,4 @@
-"""`backend: outputs`: translations that are on disk, a file for each run."""
+"""`backend: outputs`: translations on disk, one file for each run."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class OutputSettings(SystemSettings):
         dict[Name, Files | Groups],
         about(
             "For each test set (and `dev`, if you have it) the files, one per run: a pattern, "
-            "a list, or a mapping from tuner to these. `*` and `?` look on the disk, `{1..20}` and "
-            "`{a,b}` do not; files are numbered in natural order. Of WMT XML or SGM with several "
-            "systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or number "
-            "from 1) is a column; of JSON lines, `file.jsonl#PART` is a system, or a sample."
+            "a list, or a mapping from tuner to these. `*` and `?` match files on the disk; `{1..20}` "
+            "and `{a,b}` are written out; files are numbered in natural order. Of WMT XML or SGM with "
+            "several systems, `file.xml#SYSTEM` is one of them; of TSV, `file.tsv#COLUMN` (name, or "
+            "number from 1) is a column; of JSON lines, `file.jsonl#PART` is a system, or a sample."
         ),
     ] = msgspec.field(default_factory=dict)
     like: Annotated[
         dict[Name, Text],
         about(
-            "For test sets that were read from another WMT file than the outputs: that file, whose "
-            "order of segments the outputs are put into."
+            "For test sets read from a different WMT file than the outputs: that file; the outputs are "
+            "put into its order of segments."
         ),
     ] = msgspec.field(default_factory=dict)
     without: Annotated[
         tuple[Name, ...],
         about(
-            "Test sets that it has no translations of, where it is not compared: an experiment may "
-            "have several language pairs. Needs `pairs: all`."
+            "Test sets that the system has no translations of; it is not compared on them. For "
+            "experiments with several language pairs. Needs `pairs: all`."
         ),
     ] = ()
 
@@ -59,7 +59,7 @@ class OutputSettings(SystemSettings):
 
 
 class OutputFiles(Given):
-    """Patterns, lists of files, or {group: these}, by test set."""
+    """For each test set a pattern, a list of files, or a mapping from group to these."""
 
     name = "outputs"
     Settings = OutputSettings
@@ -77,7 +77,7 @@ class OutputFiles(Given):
         }
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
-        """Files for test sets that exist, and for all of them."""
+        """Check that files are given for every test set, and only for test sets that exist."""
         here = ("systems", self.system)
         tests = list(experiment["corpus"]["tests"])
         if not self.testsets:
@@ -104,7 +104,7 @@ class OutputFiles(Given):
         return {replica: file for replica, (file, _) in self._named(testset, corpora).items()}
 
     def _named(self, testset: str, corpora: Path) -> dict[Replica, tuple[Path, str | None]]:
-        """The file of each run, and which of its outputs."""
+        """The file of each run, and the part of it that is the output."""
         what = f"system {self.system}, test set {testset}"
         paths = output_files(what, self.settings.files[testset], corpora)
         return {replica: split_path(path) for replica, path in paths.items()}
@@ -114,7 +114,7 @@ class OutputFiles(Given):
         outputs = {}
         for replica, (path, part) in self._named(testset, corpora).items():
             lines = read_output(path, part, None if like is None else corpora / like)
-            # the record of a replica that could not be made is passed on; scoring knows it
+            # the record of a replica that could not be made is copied as it is, for the scoring stage
             if len(lines) != segments and read_failure(path) is None:
                 raise ReplituneError(
                     f"line counts differ: output of system {self.system} on {testset}",
@@ -130,7 +130,7 @@ class OutputFiles(Given):
 def require_known(
     named: Sequence[tuple[str, str | int, str]], known: list[str], system: str, complain: Complain
 ) -> None:
-    """Complain of test sets that do not exist; `named`: a setting, the place in it, and a test set."""
+    """Complain about test sets that do not exist; `named` has (setting, place in it, test set)."""
     for key, place, testset in named:
         if testset not in known:
             complain(
@@ -142,7 +142,7 @@ def require_known(
 
 
 def output_files(what: str, given: Any, base: Path) -> dict[Replica, Path]:
-    """Files of an `outputs` system on one test set: a pattern, a list, or {group: these}."""
+    """The files of a system on one test set, given as a pattern, a list, or {group: these}."""
     groups = given if isinstance(given, Mapping) else {"run": given}
     files: dict[Replica, Path] = {}
     for prefix, patterns in groups.items():

@@ -1,4 +1,4 @@
-"""Finds the class of a backend by its name; other packages bring theirs as entry points."""
+"""Finds the class of a backend by its name; other packages add theirs by entry points."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ BACKENDS: Registry[type[Backend]] = Registry(
     group="replitune.backends",
     base="replitune.backends.interface:Backend",
 )
-"""The modules are light."""
+"""These modules must import little."""
 
 
 def get_backend(system: str, settings: Mapping[str, Any], name: str | None = None) -> Backend:
-    """A system of its settings, as an experiment or a job has them; the first mistake is raised.
-    The name of the backend is among them, or `name`."""
+    """A system from its settings, as an experiment or a job has them; the first mistake is raised.
+    The name of the backend is `name`, or one of the settings."""
     backend = BACKENDS[name or str(settings["backend"])]
     return backend(system, read(backend.Settings, settings, system))

@@ -1,4 +1,4 @@
-"""`backend: scores`: systems with scores and without texts. The files are those of
+"""`backend: scores`: systems that have scores but no texts. The files are as in
 `replitune compare --scores`; the test set is `format: scores`, the metrics are `given`."""
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from replitune.tuners import TUNERS
 
 
 class ScoreSettings(SystemSettings):
-    """Scores that are on disk: tables, or what programs write (docs/compare.md)."""
+    """Scores on disk: tables, or files that programs write (docs/compare.md)."""
 
     files: Annotated[
         dict[Name, Files],
         about(
-            "For each test set the files: a pattern or a list. With `replicas`, tables that tell "
+            "For each test set the files: a pattern or a list. With `replicas`, tables that name "
             "the runs; without, each file is a run. `table.csv#TESTSET` is one of several test "
             "sets."
         ),
     ] = msgspec.field(default_factory=dict)
     called: Annotated[
-        Text | None,
-        about("What the system is called in tables of several systems; by default by its name."),
+        Text | None, about("The system's name in tables of several systems; by default the same as here.")
     ] = None
-    columns: Annotated[ColumnNames, about("What the columns are called; what is not given is guessed.")] = (
+    columns: Annotated[ColumnNames, about("Names of the columns; those not given are guessed.")] = (
         ColumnNames()
     )
 

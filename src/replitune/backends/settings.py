@@ -1,4 +1,4 @@
-"""The settings that every system has. Light: the Snakefile imports them."""
+"""The settings that every system has. Imports little, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from replitune.replicas import MOST_REPLICAS
 from replitune.running.resources import Resources
-from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of, shown
+from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of
 from replitune.tuners import TUNERS
 
 Number = Annotated[int, about("Number of runs.", ge=1, le=MOST_REPLICAS)]
@@ -26,13 +26,13 @@ Subset = Annotated[
 
 SAID = {
     "sample": "Answers of a language model that are drawn independently: `design: samples`.",
-    "prompt": "Prompts, each a run; with `sample`, so many samples of each prompt.",
+    "prompt": "Prompts, each a run; with `sample`, that many samples of each prompt.",
 }
 
 
 class Counts(Kind):
-    """Numbers of replicas by what they come from, in the order in which they are given; perhaps
-    with some settings beside them."""
+    """Numbers of replicas by what they come from, in the given order; perhaps with other settings
+    beside them."""
 
     def __init__(self, *beside: type[Settings]) -> None:
         self.beside = {name: one for given in beside for name, one in settings_of(given).items()}
@@ -47,9 +47,7 @@ class Counts(Kind):
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping) or not value:
-            return reading.wrong(
-                path, "numbers of runs are not allowed", found=shown(value), expected=self.words
-            )
+            return reading.not_allowed(value, path, self.words)
         numbers, good = {}, True
         keys = [*self.keys, *self.beside]
         for key, given in value.items():
@@ -63,7 +61,7 @@ class Counts(Kind):
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
         number = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}
-        seeds = "Training seeds: `seed-001` and on. For systems that are not tuned."
+        seeds = "Training seeds: `seed-001`, `seed-002`, ... For systems that are not tuned."
         return {
             "type": "object",
             "minProperties": 1,
@@ -81,12 +79,12 @@ class Counts(Kind):
 
 
 ReplicaCounts = Annotated[dict[str, int], Counts()]
-"""How many times a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
+"""How often a system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`)."""
 
 
 class SystemSettings(Settings):
-    """One system; a backend adds its own settings. A stage is given a part of them, so none of
-    them is required: what must be there is asked for by the backend's `check`."""
+    """One system; a backend adds its own settings. A stage gets only some of them, so none is
+    required here: the backend's `check` complains about those that are missing."""
 
     backend: Annotated[
         str,
@@ -97,7 +95,7 @@ class SystemSettings(Settings):
         ),
     ] = ""
     replicas: Annotated[
-        ReplicaCounts | None, about("Number of runs; those of the experiment when it is not given.")
+        ReplicaCounts | None, about("Number of runs; by default that of the experiment.")
     ] = None
     resources: Annotated[
         Resources,
@@ -106,4 +104,4 @@ class SystemSettings(Settings):
 
 
 GENERAL = tuple(SystemSettings.__struct_fields__)
-"""Settings that no stage is given."""
+"""Settings that are not passed to any stage."""

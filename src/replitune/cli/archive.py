@@ -3,9 +3,9 @@
   replitune archive results/quickstart --out quickstart.tar.gz
 
 This packs settings, manifest, prepared test sets, weights, translations, statistics, tests, tables,
-figures and the page, after comparing every file with the manifest. The experiment.yaml in the
-archive scores, tests and reports its translations again, to the same bytes; its README.md says
-how. The same results give the same archive, byte by byte.
+figures and the page, after comparing every file with the manifest. With the experiment.yaml in the
+archive, its translations can be scored, tested and reported again, to the same bytes; its README.md
+says how. The same results give the same archive, byte by byte.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
   replitune calibrate stats --methods crossed clark fu-ar --sizes 3 5
 
-There are three studies, where there are enough runs: a system against itself (A/A); two systems
-whose outputs are swapped by the toss of a coin for each segment (the next test set); and a
-simulation from the variance components of each pair.
+If there are enough runs, three studies are made: a system against itself (A/A); two systems whose
+outputs are swapped at random, segment by segment (the next test set); and a simulation from the
+variance components of each pair.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 
 All mistakes are reported at once. With --data the texts are checked, too: that they exist, are
 text, and have the right numbers of lines. The jobs that would run are listed with their cost,
-judged by earlier runs, and with the memory and disk that they take, judged by the sizes of the
-texts. This machine must have that memory, unless the profile (--profile, as for `run`) sends jobs
-elsewhere.
+estimated from earlier runs, and with the memory and disk that they take, estimated from the sizes
+of the texts. This machine must have that memory, unless the profile (--profile, as for `run`) sends
+jobs elsewhere.
 """
 
 from __future__ import annotations

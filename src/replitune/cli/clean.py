@@ -3,10 +3,10 @@
   replitune clean results/quickstart
   replitune clean results/quickstart --remove
 
-When you take a metric, system, test set or run out of an experiment, its files stay behind, though
-no report, manifest or archive has them. A killed process leaves half-made copies. Both are
+When you take a metric, system, test set or run out of an experiment, its files stay behind, although
+no report, manifest or archive includes them. A killed process leaves half-made copies. Both are
 listed, and removed with --remove. The last run decides what belongs to the experiment. Only files
-that replitune has written, and nobody has changed since, are touched; no symbolic link is followed.
+that replitune wrote, and nobody has changed since, are touched; no symbolic link is followed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replitune.cli.options import add_results, results_folder
 
 THREADS = None
 SHOWN = 10
-"""Files that are kept and listed by name; the others are counted."""
+"""How many of the kept files are listed by name; the others are only counted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
             for name, files, size in rows(sizes, left.there):
                 print(f"  {size_text(size):>10} {files:>6}  {name}")
     if left.kept:
-        print(f"not the experiment's, and kept: {files_text(len(left.kept))}")
+        print(f"not part of the experiment, and kept: {files_text(len(left.kept))}")
         for name, why in list(left.kept.items())[:SHOWN]:
             print(f"  {name}: {why}")
         if len(left.kept) > SHOWN:
@@ -63,7 +63,7 @@ def files_text(files: int, size: int | None = None) -> str:
 
 
 def size_text(size: float) -> str:
-    """``1.2 MB``"""
+    """A size in words: ``1.2 MB``."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"

@@ -3,13 +3,13 @@
   replitune compare --refs ref.txt --baseline base.*.txt --system new=new.*.txt --metrics bleu ter
 
 This prints for each metric the mean score, the spread over test sets (s_sel) and over runs
-(s_test), the difference from the baseline, and p. With one run of a system nothing can be said
-about other runs, and the answer says so. Without texts, from numbers that something else computed:
+(s_test), the difference from the baseline, and p. With only one run of a system, nothing can be said
+about other runs, and the answer says so. To compare scores computed elsewhere, without texts:
 
   replitune compare --scores scores.csv --baseline base
 
 A table has a row for each (system, run, segment) and a column with the score. Other columns may
-have the metric, the document or the test set (docs/compare.md).
+name the metric, the document or the test set (docs/compare.md).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from replitune.significance.looks.record import Record
 
 NOT_SO = 3
-"""The exit code where `--fail-unless` is not met; a mistake is 2."""
+"""The exit code if `--fail-unless` is not met; for a mistake it is 2."""
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--human",
         metavar="FILE",
-        help="people's judgements; their ranking stands beside the metrics' (docs/meta.md)",
+        help="people's judgements; their ranking is reported beside the metrics' (docs/meta.md)",
     )
     parser.add_argument(
         "--with",
@@ -102,8 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="controls",
         metavar="METRIC",
-        help="with --human: metrics that sharpen the judgements of some segments by their scores of "
-        "all (docs/judging.md)",
+        help="with --human: metrics whose scores of all segments sharpen the judgements of some "
+        "(docs/judging.md)",
     )
     parser.add_argument(
         "--first-segment",
@@ -114,21 +114,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge-next",
         metavar="FILE",
-        help="write a CSV of outputs to judge: more where the metrics of --with differ more",
+        help="write a CSV of outputs to judge, with more segments where the metrics of --with differ more",
     )
     parser.add_argument(
         "--budget",
         type=whole,
         metavar="N",
-        help="segments in it (default: what the judgements so far say that the margin needs)",
+        help="segments in it (default: as many as the margin needs, estimated from the judgements so far)",
     )
     parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
     parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
         "--testset",
         metavar="NAME",
-        help="name of the test set; it names random streams (default testset); with "
-        "--scores, which one of several to use",
+        help="name of the test set, on which random numbers depend (default testset); with --scores, "
+        "which one of several to use",
     )
     columns = ", ".join(settings_of(ColumnNames))
     parser.add_argument(
@@ -142,8 +142,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lower-is-better",
         nargs="*",
         metavar="METRIC",
-        help="with --scores: lower is better for these metrics, or for all; of TER, loss, latency and "
-        "others by their names",
+        help="with --scores: lower is better for these metrics, or for all (default: by name, as for "
+        "TER, loss and latency)",
     )
     parser.add_argument(
         "--higher-is-better",
@@ -190,15 +190,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-odd-runs",
         action="store_true",
-        help="let --fail-unless decide although a run is so far from the others that the runs of its "
-        "system are not normal",
+        help="let --fail-unless decide even if one run is so far from the others that the runs of its "
+        "system are not normally distributed",
     )
     parser.add_argument(
         "--looks",
         nargs="*",
         type=int,
         metavar="N",
-        help="read the runs in order, look at these numbers of them (default "
+        help="take the runs in order, with a look at each of these numbers (default "
         f"{' '.join(map(str, SCHEDULE))}), and say whether fewer would have done, by the first "
         "metric: docs/adaptive.md",
     )
@@ -245,17 +245,16 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.fail_unless and not options.baseline and options.pairs in (None, ["all"]):
         raise ReplituneError(
-            "which system is to be judged?",
-            found="--fail-unless without --baseline",
-            fix="name the one that the others are compared with as --baseline",
+            "--fail-unless needs a baseline, or pairs",
+            fix="name the system that the others are compared with as --baseline",
         )
     report = (_compare_scores if options.scores else _compare_texts)(options, api)
     report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))
     if options.fail_unless and report.comparison.undirected:
         (name, *_) = report.comparison.undirected
         raise ReplituneError(
-            f"is more or less of {name} better?",
-            found="a name that does not tell, and --fail-unless",
+            f"it is not known whether higher or lower {name} is better",
+            found="--fail-unless, and a name that does not say it",
             fix=f"say --higher-is-better {name}, or --lower-is-better {name}",
         )
     record = None if options.looks is None else report.looks(options.looks or SCHEDULE)
@@ -310,7 +309,7 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
 
 
 def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
-    """Compare by references and outputs."""
+    """Compare outputs with references."""
     for option, given in (
         ("--columns", options.columns),
         ("--lower-is-better", options.lower_is_better is not None),
@@ -390,7 +389,7 @@ def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
 
 
 def _shared(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments that texts and numbers share."""
+    """Arguments for comparing both texts and scores."""
     pairs = {} if options.pairs is None else {"pairs": pairs_of(options.pairs)}
     return {
         "seed": options.seed,

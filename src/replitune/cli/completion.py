@@ -22,7 +22,7 @@ class Option:
     takes: bool
     """Whether a value follows."""
     choices: tuple[str, ...]
-    """Without any, files are offered."""
+    """If there are none, files are offered."""
 
 
 def options_of(parser: Parser) -> list[Option]:
@@ -38,7 +38,7 @@ def options_of(parser: Parser) -> list[Option]:
 
 
 def completion(shell: str, commands: Mapping[str, str], parsers: Mapping[str, Parser]) -> str:
-    """What a shell is to read. `commands` with their sentences."""
+    """The script for a shell to read; `commands` maps each command to its description."""
     if shell not in SHELLS:
         raise ReplituneError(f"no completion for {shell!r}", expected=", ".join(SHELLS))
     options = {name: options_of(parser) for name, parser in parsers.items()}
@@ -46,7 +46,8 @@ def completion(shell: str, commands: Mapping[str, str], parsers: Mapping[str, Pa
 
 
 def bash(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> str:
-    """Words of a command, and of an option that has choices; otherwise bash offers files."""
+    """Complete a command's words, and the values of an option that has choices; otherwise bash offers
+    files."""
     cases, values = [], []
     for name, own in options.items():
         words = [option for each in own for option in each.names]
@@ -139,13 +140,13 @@ def fish(commands: Mapping[str, str], options: Mapping[str, list[Option]]) -> st
 
 
 def _fish(text: str) -> str:
-    """Within quotes fish knows two escapes."""
+    """The text in quotes, within which fish knows only two escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 TOP = {
     "--help": "list the commands",
     "--version": "print the version",
-    "--completion": "completion for bash, zsh or fish",
+    "--completion": "print a completion script for bash, zsh or fish",
 }
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

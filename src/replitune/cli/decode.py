@@ -2,7 +2,7 @@
 
   replitune decode --model model --weights weights.json --source test.de --out test.en
 
-This decodes with a phrase-based system. For another one: --backend NAME --settings JSON.
+This decodes with a phrase-based system. For other systems: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     if lost := probes.notes():
         section("slower", ([note] for note in lost))
     if brought := list(_brought()):
-        section("of other packages", brought)
+        section("from other packages", brought)
     section("what can be done", (row for kind, look in KINDS.items() for row in _ready(kind, look())))
 
 
@@ -68,7 +68,7 @@ def _extra(name: str) -> tuple[str, str]:
 
 
 def _brought() -> Iterator[tuple[str, str, str]]:
-    """What entry points bring, and what of it cannot be loaded."""
+    """What other packages add by entry points, and whether it can be loaded."""
     from replitune.backends.registry import BACKENDS
     from replitune.metrics.registry import METRICS
     from replitune.readers.registry import READERS
@@ -87,7 +87,8 @@ def _brought() -> Iterator[tuple[str, str, str]]:
 
 
 def _ready(kind: str, errors: Sequence[ReplituneError]) -> list[tuple[str, str, str]]:
-    """A row, and one more for everything else that is missing; the same advice is given once."""
+    """The row of a kind of work, and one more for each further thing that is missing; each piece of
+    advice is given once."""
     if not errors:
         return [(kind, "yes", "")]
     fixes = dict.fromkeys(error.fix for error in errors if error.fix)

@@ -3,7 +3,7 @@
   replitune job STAGE --settings JSON
 
 The JSON has the fields of a stage (`replitune.experiment.stage`), with the names of the files that it
-reads and writes. The other commands, which call the same functions, are for people.
+reads and writes. The other commands, which call the same functions, are meant for people.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from-storage",
         action="store_true",
-        help="Snakemake has brought the inputs from a storage, with the records of who made them",
+        help="inputs, and the records of how they were made, come from a Snakemake storage",
     )
 
 
@@ -38,9 +38,9 @@ def read_stage(options: argparse.Namespace) -> Stage:
         return msgspec.json.decode(options.settings, type=STAGES[options.stage])
     except msgspec.DecodeError as error:
         raise ReplituneError(
-            f"--settings are not those of a job of stage {options.stage}",
+            f"--settings does not fit stage {options.stage}",
             found=str(error),
-            fix="run it by Snakemake; the other commands are for people",
+            fix="leave this command to Snakemake; the others are for people",
         ) from None
 
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         settings = f"{part.json} {options.allow_failures}" if part.KEPT else None
         files = paths_of(part.inputs), paths_of(part.outputs)
         if options.pieces.is_made(name, settings, *files):
-            print(f"{name or part.NAME}: nothing that it depends on has changed: taken over")
+            print(f"{name or part.NAME}: nothing it depends on has changed; the earlier output is kept")
             continue
         with options.pieces.on(name):
             part.run(conditions)

@@ -1,7 +1,7 @@
 """The command `replitune`: finds the subcommand, and turns errors into exit codes.
 
-0 done; 2 the user's input is wrong or something is missing; 1 anything else; 128 + signal.
-Only the module of the chosen subcommand is imported.
+0: done; 2: the user's input is wrong, or something is missing; 1: any other failure; 128 + the number
+of a signal. Only the module of the chosen subcommand is imported.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal may know ASCII alone
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may support only ASCII
             stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _terminate)
     if "REPLITUNE_RUN" in os.environ:  # a job: it ends with the run that started it
@@ -65,13 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _reported(_run, arguments)
     except BrokenPipeError:
-        # the reader of our output went away; nothing is left to say to it
+        # the program that read our output has ended, so nothing more is written to it
         _say_no_more()
         return 141
 
 
 def _reported(command: Callable[..., int], *given: Any) -> int:
-    """The exit code of a command; what is no fault of the program is one message."""
+    """The exit code of a command. An error that is not the program's fault is printed as one message."""
     try:
         code = command(*given)
         sys.stdout.flush()
@@ -87,7 +87,7 @@ def _reported(command: Callable[..., int], *given: Any) -> int:
 
 
 def _fault(error: BaseException) -> tuple[int, str | ReplituneError | None]:
-    """The exit code of an error, and what it is to the user; None: a fault of the program."""
+    """The exit code for an error, and its message to the user; None if the program is at fault."""
     if isinstance(error, ReplituneError):
         return 2, error
     if isinstance(error, MemoryError):
@@ -103,7 +103,7 @@ def _fault(error: BaseException) -> tuple[int, str | ReplituneError | None]:
 
 
 def _say_no_more() -> None:
-    """What standard output has not taken is not offered again on the way out."""
+    """Discard output that could not be written, so that Python does not try again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -161,8 +161,8 @@ def _from_multeval(arguments: list[str]) -> ReplituneError:
     from replitune.cli.multeval import translate
 
     line, left_out = translate(arguments)
-    missing = f"{', '.join(left_out)}: not here" if left_out else None
-    return ReplituneError("this is a line of multeval", found=missing, fix=f"type: {line}")
+    missing = f"{', '.join(left_out)}: not available here" if left_out else None
+    return ReplituneError("this is a command line of multeval", found=missing, fix=f"type: {line}")
 
 
 def parser_of(name: str) -> Parser:
@@ -174,7 +174,7 @@ def parser_of(name: str) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    # one, as rules expect; what people run by hand and wait for takes what there is; None: no use
+    # 1 by default, as rules expect; all cores for commands that people wait for; None: no such option
     threads = getattr(module, "THREADS", 1)
     if threads is not None:
         shown = "all" if hasattr(module, "THREADS") else "1"
@@ -201,7 +201,7 @@ def _recorded(module: Any, options: argparse.Namespace, arguments: list[str]) ->
 
 
 def _opened(log: str, stack: contextlib.ExitStack) -> TextIO:
-    """The log, for as long as no other process does this job."""
+    """The log, opened under a lock, so that no other process can do this job at the same time."""
     try:
         Path(log).parent.mkdir(parents=True, exist_ok=True)
         from replitune.running.locks import only_one
@@ -218,7 +218,8 @@ def _opened(log: str, stack: contextlib.ExitStack) -> TextIO:
 
 @contextlib.contextmanager
 def _logging_to(log: TextIO) -> Iterator[None]:
-    """Standard output goes to `log`, standard error to both; a crash leaves its stack there."""
+    """Standard output goes to `log`, standard error to the log and the terminal; a crash writes its
+    stack to the log."""
     faulthandler.enable(log)
     try:
         with contextlib.redirect_stdout(log), contextlib.redirect_stderr(_Both(log)):
@@ -234,7 +235,7 @@ class _Both(io.TextIOBase):
         self.log, self.terminal = log, sys.stderr
 
     def write(self, text: str) -> int:
-        with contextlib.suppress(OSError):  # a full disk, about which the terminal will hear
+        with contextlib.suppress(OSError):  # a full disk is reported on the terminal
             self.log.write(text)
             self.log.flush()
         return self.terminal.write(text)
@@ -255,8 +256,8 @@ def usage() -> str:
             "",
             *rows,
             "",
-            "replitune COMMAND --help says more; --version prints the version, --completion what",
-            "bash, zsh or fish complete commands by.",
+            "replitune COMMAND --help says more; --version prints the version, --completion a",
+            "completion script for bash, zsh or fish.",
         ]
     )
 
@@ -269,7 +270,7 @@ def _positive(text: str) -> int:
 
 
 def _limit_threads(arguments: list[str]) -> None:
-    """Thread pools read these variables once, when their libraries are imported."""
+    """Set the variables that thread pools read once, when their libraries are imported."""
     threads = "1"
     for position, word in enumerate(arguments):
         if word == "--threads" and position + 1 < len(arguments):
@@ -278,7 +279,7 @@ def _limit_threads(arguments: list[str]) -> None:
             threads = word.partition("=")[2]
     if threads.isdigit() and threads != "0":
         for variable in THREAD_VARIABLES:
-            # sums in BLAS depend on its number of threads, so it always has one
+            # sums in BLAS depend on its number of threads, so it always gets one
             os.environ[variable] = "1" if variable == "OPENBLAS_NUM_THREADS" else threads
 
 

@@ -11,11 +11,11 @@ PERM-BOTH, and tests of pairs of systems by how often people come to the same re
 from __future__ import annotations
 
 import argparse
-import json
 
 from replitune.cli.options import add_seed, add_settings, given_settings
 from replitune.errors import ReplituneError
 from replitune.meta.settings import MetaSettings
+from replitune.running.files import write_ascii_json
 
 SETTINGS = (
     "human",
@@ -82,8 +82,4 @@ def run(options: argparse.Namespace) -> None:
     if options.out is not None:
         write_rows(options.out, study.rows, MetaRow)
     if options.json is not None:
-        from replitune.running.files import atomic_open
-
-        with atomic_open(options.json) as handle:
-            json.dump(study.as_json(), handle, indent=1, allow_nan=False)
-            handle.write("\n")
+        write_ascii_json(options.json, study.as_json())

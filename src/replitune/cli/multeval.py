@@ -18,7 +18,7 @@ OPTIONS = {
 
 
 def translate(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """The line, and the options of multeval that it leaves out."""
+    """The line for `compare`, and the options of multeval that it leaves out."""
     given: dict[str, list[str]] = {}
     option = ""
     for word in arguments[1:]:
@@ -57,7 +57,7 @@ def translate(arguments: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _metric(word: str, given: dict[str, list[str]]) -> str:
-    """multeval takes texts as tokenised, and METEOR needs its language."""
+    """The metric as multeval computes it: texts count as tokenised, and METEOR gets its language."""
     if word in ("bleu", "length"):
         return f"{word}:tokenize=none"
     language = given.get("--meteor.language")

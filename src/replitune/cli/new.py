@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     outputs = None
     if template == OWN:
         if (folder / EXPERIMENT).exists():
-            raise ReplituneError("is there already", file=folder / EXPERIMENT, fix="choose another folder")
+            raise ReplituneError("already exists", file=folder / EXPERIMENT, fix="choose another folder")
         words = [system_files(words, "--system") for words in options.system]
         outputs = _outputs(folder, options.refs, words)
     write_experiment(folder, template, outputs)
@@ -96,14 +96,12 @@ def _asked_template() -> str:
 
 
 def _outputs(folder: Path, references: list[str] | None, systems: list[tuple[str, list[str]]]) -> Given:
-    """What was given, asked, or made up."""
+    """References and outputs: given as options, typed on the terminal, or made up."""
     if not references and not systems and _can_ask():
-        references = input("References, one segment a line [made-up example]: ").split()
-        while references:
-            answer = input(f"Outputs of system {len(systems) + 1}, NAME=FILE ... [no more]: ")
-            if not answer.strip():
-                break
-            systems.append(system_files(shlex.split(answer), "a system"))
+        references = _typed("References, one segment a line [made-up example]: ")
+        question = "Outputs of system {}, NAME=FILE ... [no more]: "
+        while references and (words := _typed(question.format(len(systems) + 1))):
+            systems.append(system_files(words, "a system"))
     if not references and not systems:
         return write_example(folder)
     if not references or len(systems) < 2:
@@ -116,6 +114,14 @@ def _outputs(folder: Path, references: list[str] | None, systems: list[tuple[str
         if not Path(name.partition("#")[0]).is_file():
             raise ReplituneError("no such file", file=name)
     return Given(seen_from(folder, references), {name: seen_from(folder, files) for name, files in systems})
+
+
+def _typed(question: str) -> list[str]:
+    """The words of an answer, with quotes as in a shell."""
+    try:
+        return shlex.split(input(question))
+    except ValueError as error:
+        raise ReplituneError("the answer cannot be split into words", found=str(error)) from None
 
 
 def _can_ask() -> bool:

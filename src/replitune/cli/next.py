@@ -2,8 +2,8 @@
 
   replitune next results/X/stats --metric bleu --most 20 --manifest results/X
 
-This follows the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned
-beforehand. With `until: settled`, `replitune run` does so by itself.
+This follows the rule of adaptive replication (docs/adaptive.md), as if the looks had been planned in
+advance. With `until: settled`, `replitune run` follows the rule by itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TESTED = ("methods", "alpha", "correction", "paired_replicas")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, seed=False, suite=True)
     parser.add_argument(
-        "--metric", metavar="ID", help="the one metric that decides (needed where there are more)"
+        "--metric", metavar="ID", help="the metric that decides (required if there are several)"
     )
     parser.add_argument(
         "--most",
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _decimals(store: SegmentStatistics, record: Record) -> int:
-    """Of the metric that decides."""
+    """Decimals for the metric that decides."""
     scores = [store.metric.score(system.sums) for system in store.systems.values()]
     pairs = [row for look in record.looks for row in look.pairs]
     return decimals_of(

@@ -1,4 +1,4 @@
-"""Options of commands, made from declared settings; words that several commands take."""
+"""Options of commands, made from declared settings, and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from replitune.settings import SEED, Reading, Setting, from_text, members_of, op
 def add_settings(
     parser: argparse.ArgumentParser, declared: Any, *names: str, help: Mapping[str, str] | None = None
 ) -> None:
-    """Options for some settings of a class, with the sentences and the defaults that it declares,
-    or other sentences."""
+    """Add options for some settings of a class, with the sentences and defaults that it declares;
+    `help` replaces some sentences."""
     known = settings_of(declared)
     for name in names:
         setting = known[name]
@@ -37,7 +37,7 @@ def add_settings(
 
 
 def bare(hint: Any) -> Any:
-    """A type without its annotation, and without null."""
+    """A type without its annotations; for `X | None`, X."""
     hint, *_ = opened(hint)
     members = [member for member in members_of(hint) if member is not type(None)]
     return bare(members[0]) if len(members) == 1 else hint
@@ -62,7 +62,7 @@ def shown_default(default: Any) -> str:
 
 
 def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> dict[str, Any]:
-    """The values of those options that were given, checked, by the names of their settings."""
+    """The checked values of the options that were given, by the names of their settings."""
     known = settings_of(declared)
     reading = Reading()
     values = {}
@@ -73,7 +73,7 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
         hint, option = known[name].type, f"--{name.replace('_', '-')}"
         value: Any = text
         if get_origin(bare(hint)) is dict and len(text) == 1 and "=" not in text[0]:
-            # one for all
+            # one value for all names
             values[name] = reading.read(get_args(bare(hint))[1], from_text(float, text[0]), (option,))
             continue
         if get_origin(bare(hint)) is dict:
@@ -102,7 +102,7 @@ def named_values(words: Sequence[str], hint: Any, option: str) -> dict[str, Any]
 
 
 def typed(hint: Any, word: str) -> Any:
-    """One word of a list, as its items are."""
+    """One word of a list, as a number if the list's items are numbers."""
     hint = bare(hint)
     for member in members_of(hint) or [hint]:
         if get_origin(bare(member)) in (list, tuple):
@@ -131,8 +131,8 @@ def assignments(words: Sequence[str], declared: Any, option: str) -> dict[str, A
 
 
 def metric_words(words: Sequence[str] | None) -> list[str]:
-    """``bleu chrf`` or ``bleu,chrf``: after a comma comes another metric, or ``key=value`` of the
-    one before."""
+    """``bleu chrf`` or ``bleu,chrf``: a comma is followed by another metric, or by another option
+    ``key=value`` of the same one."""
     metrics: list[str] = []
     for word in words or ():
         for number, part in enumerate(word.split(",")):
@@ -144,7 +144,7 @@ def metric_words(words: Sequence[str] | None) -> list[str]:
 
 
 def pairs_of(words: Sequence[str]) -> Any:
-    """``all``, ``baseline=NAME`` or ``A:B ...`` as it would stand in an experiment file."""
+    """``all``, ``baseline=NAME`` or ``A:B ...``, converted to the form of an experiment file."""
     if list(words) == ["all"]:
         return "all"
     if len(words) == 1 and words[0].startswith("baseline="):
@@ -161,9 +161,9 @@ def pairs_of(words: Sequence[str]) -> Any:
 def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
     """``NAME=FILE FILE ...``: the name ends at the first `=`.
 
-    A shell does not see that FILE begins after the `=`: of ``NAME=run*.txt`` it leaves the
-    pattern, which is matched here, and of ``NAME=run{1,2}.txt`` it makes ``NAME=run1.txt
-    NAME=run2.txt``, so the name may stand before each.
+    A shell does not know that FILE begins after the `=`. It leaves ``NAME=run*.txt`` as it is, so the
+    pattern is matched here; and it turns ``NAME=run{1,2}.txt`` into ``NAME=run1.txt NAME=run2.txt``,
+    so the name may be repeated before each file.
     """
     name, equals, first = words[0].partition("=")
     if not equals or not first:
@@ -175,7 +175,8 @@ def system_files(words: Sequence[str], option: str) -> tuple[str, list[str]]:
 
 
 def matches(word: str) -> list[str]:
-    """The files of a pattern in natural order; a word that is no pattern, or a file, as it is."""
+    """The files that match a pattern, in natural order. A word that is not a pattern, or that names a
+    file, is returned as it is."""
     if not any(character in word for character in "*?[") or Path(word).exists():
         return [word]
     from replitune.corpus.outputs import expand
@@ -187,7 +188,7 @@ def matches(word: str) -> list[str]:
 
 
 def safe_name(name: str, what: str, kind: Any = Name) -> str:
-    """A name that does as a file name."""
+    """The name, checked to be usable as a file name."""
     checked: str = read(kind, name, what)
     return checked
 
@@ -206,7 +207,7 @@ def replica_words(words: Sequence[str]) -> dict[str, int]:
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
-    """The folder of an experiment, as `results_folder` takes it."""
+    """Add the argument that `results_folder` reads: the folder of an experiment."""
     parser.add_argument(
         "folder", nargs="?", metavar="RESULTS", help="results/<experiment> (default: the last one that ran)"
     )
@@ -225,7 +226,7 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 
 
 def whole(text: str) -> int:
-    """A whole number from 0 on; argparse says what is wrong with another word."""
+    """A whole number, 0 or more; argparse reports anything else."""
     number = int(text)
     if number < 0:
         raise ValueError

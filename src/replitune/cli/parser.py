@@ -1,4 +1,4 @@
-"""A parser that can be asked for its options, which argparse's own keeps to itself. Light."""
+"""An argument parser that lists its options, which argparse keeps private. Imports little."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
         return self.options[-1]
 
     def add_one_of(self, *options: tuple[str, dict[str, Any]]) -> None:
-        """Options of which exactly one is to be given."""
+        """Add options of which exactly one must be given."""
         group = self.add_mutually_exclusive_group(required=True)
         self.options += [group.add_argument(name, **given) for name, given in options]
 
@@ -29,8 +29,8 @@ class Parser(argparse.ArgumentParser):
         known = [name for one in self.options for name in one.option_strings]
         see = f"see `{self.prog} --help`"
         if unknown and not typed:
-            see = f"say by an option what it is: {see}"
+            see = f"name the option that they belong to: {see}"
         raise ReplituneError(
-            f"no option {typed}" if typed else f"what is {words!r}?" if unknown else message,
+            f"no option {typed}" if typed else message,
             fix=did_you_mean(typed.partition("=")[0], known, "{}") or see,
         )

@@ -4,8 +4,9 @@
   replitune power stats --delta 0.5 --manifest results/X/manifest.json
 
 A plan is RUNSxSEGMENTS. Without --plans, all of --replicas (3, 5, 10 and 20) are combined with all of
---segments (those at hand, twice and four times as many, and any number). In brackets is the 90%
-interval that these few runs leave open. With --delta and prices, also the cheapest plan.
+--segments (those at hand, twice and four times as many, and any number). The brackets hold the 90%
+interval, which is wide when there are few runs. With --delta and prices, the cheapest plan is
+printed, too.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _cells(options: argparse.Namespace) -> list[Cell]:
-    """Every metric."""
+    """One cell for each metric, on one test set or a suite."""
     from replitune.stages.studies import Cell
 
     if options.suite is None:
@@ -78,7 +79,7 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
 
 
 def _prices(manifest: str | None, planning: PlanningSettings, settings: PowerSettings) -> PricesOf | None:
-    """None where no prices are given."""
+    """A function from a pair of systems to its prices; None if no prices are given."""
     from replitune.ledger.prices import prices_of
 
     run, segment = planning.cpu_per_run, planning.cpu_per_segment

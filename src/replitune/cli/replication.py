@@ -2,9 +2,9 @@
 
   replitune replication stats --sizes 1 3 5 10 --methods clark
 
-For each pair, after Clark et al. (2011, Table 2 and Fig. 2): p of single runs that luck could have
-chosen; and of many small experiments drawn from all runs, the range of 95% of the p-values and
-the observed differences.
+For each pair, after Clark et al. (2011, Table 2 and Fig. 2): p of single runs that could have been
+picked by chance; and, for many small experiments drawn from all runs, the range of 95% of the
+p-values and of the observed differences.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
   replitune run -- --dry-run
 
 On a terminal one line shows the progress; elsewhere, and with --plain, every step is a line. What
-Snakemake prints goes to results/<experiment>/logs/snakemake.log; that of a dry run is shown at the
-end. Ctrl-C stops everything, and the same command goes on from there. What follows `--` goes to
-Snakemake.
+Snakemake prints goes to results/<experiment>/logs/snakemake.log; the output of a dry run is shown at
+the end. Ctrl-C stops everything, and the same command continues from there. Words after `--` are
+passed to Snakemake.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 THREADS = None
 TAKES_REST = True
-"""What follows `--` is `options.rest`."""
+"""Words after `--` become `options.rest`."""
 OURS = {
     "--configfile": "FILE",
     "--configfiles": "FILE",
@@ -46,9 +46,9 @@ OURS = {
 instead."""
 DEFAULTS = ("experiment.yaml", "config/config.yaml")
 SHOWN = 5
-"""Results that are named."""
+"""How many lost results are listed by name."""
 PERIOD = 0.3
-"""Seconds between two looks."""
+"""Seconds between two updates of the display."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
     for word in options.rest:
         if (instead := OURS.get(word.partition("=")[0])) is not None:
-            raise ReplituneError(f"{word} goes to Snakemake by `run` itself", fix=f"use {instead}")
+            raise ReplituneError(f"`run` does not pass {word} on to Snakemake", fix=f"use {instead}")
     file = experiment_file(options.file)
     given = {"scale": options.scale, "corpora": options.corpora}
     experiment = Experiment(load(file, **given))
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if stores_elsewhere(profile, options.rest):
         raise ReplituneError(
-            "results in a storage are not in the folder that `run` shows, and makes whole",
+            "`run` cannot show or repair results that are in a storage",
             fix="start Snakemake itself: "
             + shlex.join(["snakemake", *engine.command[engine.command.index("--configfile") :]]),
         )
@@ -106,13 +106,13 @@ def run(options: argparse.Namespace) -> int:
             return _watched(engine, experiment, options.plain, handle, log)
     finally:
         draft.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # nothing is left of a run that did nothing
+        with contextlib.suppress(OSError):  # a run that did nothing leaves no empty folders
             for folder in (log.parent, *log.parents[1:3]):
                 folder.rmdir()
 
 
 def _with_losses(engine: Engine, experiment: Experiment) -> Engine:
-    """That makes again what was lost since it was made."""
+    """The engine, told to make results again that have been lost since they were made."""
     from replitune.ledger.losses import find_losses
 
     if not (lost := find_losses(experiment)):
@@ -128,14 +128,14 @@ def _with_losses(engine: Engine, experiment: Experiment) -> Engine:
 
 
 def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[bytes], log: Path) -> int:
-    """Run it to its end, showing its progress and how it ended. Snakemake's messages are `log` from
-    its first job on: until then another one may be at work, or this one only asked something."""
+    """Run Snakemake to its end, and show its progress and how it ended. Its messages are moved to `log`
+    when its run begins: until then, another run may be at work, or this one may run no job."""
     from replitune.workflow.display import Display
     from replitune.workflow.engine import interrupt
     from replitune.workflow.events import file_of
     from replitune.workflow.progress import Progress
 
-    progress = Progress(experiment, os.fstat(handle.fileno()).st_mtime_ns)  # what jobs write is newer
+    progress = Progress(experiment, os.fstat(handle.fileno()).st_mtime_ns)  # jobs' files are newer
     display = Display(progress, plain=plain)
     draft = Path(handle.name)
 
@@ -175,7 +175,7 @@ def _watched(engine: Engine, experiment: Experiment, plain: bool, handle: IO[byt
 
 
 def _did_nothing(display: Display, code: int, events: Path, log: Path) -> int:
-    """It has run no job: it has answered, found nothing to do, or refuses."""
+    """Report on a Snakemake that ran no job: it answered a question, found nothing to do, or refused."""
     from replitune.running import locks
     from replitune.workflow.events import ERROR, EXECUTES, read_events
 
@@ -220,7 +220,7 @@ def experiment_file(given: str | None) -> Path:
 
 
 def _profile(given: str | None, file: Path) -> Path:
-    """The folder of a profile, whose executor is installed."""
+    """The folder of a profile; its executor must be installed."""
     from replitune.workflow.places import executor, profile_of
 
     folder = profile_of(file, given)
@@ -230,7 +230,7 @@ def _profile(given: str | None, file: Path) -> Path:
 
 
 def _limits(profile: Path, folder: Path, rest: Sequence[str]) -> list[str]:
-    """The memory and disk that jobs on this machine may take together, unless somebody said it."""
+    """The memory and disk that jobs on this machine may take together, unless the user set limits."""
     from replitune.experiment.yaml_file import read_yaml
     from replitune.running.files import free_mb, memory
     from replitune.workflow.places import executor

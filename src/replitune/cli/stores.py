@@ -1,4 +1,4 @@
-"""What commands on segment statistics share: reading one test set, its systems and pairs."""
+"""Shared by commands on segment statistics: reading one test set or a suite, its systems and pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replitune.statistics.store import read_stores
 def add_store_options(
     parser: argparse.ArgumentParser, *, pairs: bool = True, seed: bool = True, suite: bool = False
 ) -> None:
-    """What every study of one test set, or of a suite, takes."""
+    """Add the options of every study of one test set, or of a suite."""
     parser.add_argument(
         "store",
         metavar="STORE",
@@ -51,7 +51,7 @@ def given_pairs(options: argparse.Namespace) -> Any:
 
 
 def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
-    """All metrics of one test set: of the only one, or of `testset`."""
+    """The statistics of all metrics on one test set: `testset`, or the only one in the store."""
     stores = read_stores(store)
     if testset is not None and any(item.testset for item in stores):
         stores = [item for item in stores if item.testset in (testset, "")]
@@ -67,8 +67,8 @@ def one_testset(store: str, testset: str | None) -> list[SegmentStatistics]:
 
 
 def given_stores(options: argparse.Namespace) -> tuple[list[SegmentStatistics], dict[str, float]]:
-    """The statistics of each metric on one test set, or on each of a suite, and the weights of these:
-    ``TESTSET[=WEIGHT] ...``, or all."""
+    """The statistics of each metric on one test set, or on each test set of a suite; and the weights of
+    a suite's test sets, from ``TESTSET[=WEIGHT] ...`` (all with equal weights by default)."""
     if options.suite is None:
         return one_testset(options.store, options.testset), {}
     store = options.store
@@ -93,7 +93,8 @@ def given_stores(options: argparse.Namespace) -> tuple[list[SegmentStatistics], 
 
 
 def chosen_stores(options: argparse.Namespace) -> list[SegmentStatistics]:
-    """The metrics of one test set with the chosen systems; one metric where rows are written."""
+    """The statistics of all metrics on one test set, for the chosen systems; with --out, of the only
+    metric."""
     stores = one_testset(options.store, options.testset)
     if options.out is not None and len(stores) != 1:
         raise ReplituneError("--out takes one metric", found=", ".join(s.metric.id for s in stores))

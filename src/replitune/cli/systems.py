@@ -1,4 +1,4 @@
-"""What `train`, `tune` and `decode` share: the choice of a system."""
+"""Shared by `train`, `tune` and `decode`: the choice of a system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from replitune.errors import ReplituneError
 
 def add_system_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--backend", default="phrase", metavar="NAME", help="what makes the system (phrase)"
+        "--backend", default="phrase", metavar="NAME", help="the system's backend (default %(default)s)"
     )
     parser.add_argument("--settings", metavar="JSON", help="the system's settings, as in experiments")
     parser.add_argument(
@@ -36,7 +36,7 @@ def add_replica_options(parser: argparse.ArgumentParser, otherwise: str | None =
 
 
 def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> Backend:
-    """The system of --backend and --settings; without --settings, with `otherwise`."""
+    """The system given by --backend and --settings; without --settings, `otherwise` are its settings."""
     settings = {key: value for key, value in otherwise.items() if value is not None}
     if options.settings is not None:
         try:
@@ -49,7 +49,7 @@ def chosen_system(options: argparse.Namespace, otherwise: Mapping[str, Any]) -> 
 def parallel_text(
     source: str | None, target: str | None, names: tuple[str, str]
 ) -> tuple[Path, Path] | None:
-    """Both sides or none; `names`: of their options."""
+    """Both sides of the parallel text, or None; `names` are the options for the two sides."""
     if not (source or target):
         return None
     return Path(needed(source, names[0])), Path(needed(target, names[1]))

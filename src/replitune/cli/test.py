@@ -10,13 +10,13 @@ are also written, as Parquet.
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
 
 from replitune.cli.options import add_settings, given_settings
 from replitune.cli.stores import add_store_options, given_pairs, given_stores
+from replitune.running.files import write_ascii_json
 from replitune.significance.settings import ReplicaDesign, TestSettings
 
 SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
@@ -54,9 +54,5 @@ def run(options: argparse.Namespace) -> None:
         for result in comparison.metrics.values():
             result.write(Path(options.out))
     if options.json is not None:
-        from replitune.running.files import atomic_open
-
-        with atomic_open(options.json) as handle:
-            json.dump(comparison.as_json(), handle, indent=1, allow_nan=False)
-            handle.write("\n")
+        write_ascii_json(options.json, comparison.as_json())
     print_comparison(comparison)

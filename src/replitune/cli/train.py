@@ -2,8 +2,8 @@
 
   replitune train --source train.de --target train.en --out model --set lm_order=5
 
-This trains a phrase-based system; `replitune train --settings-help` lists its settings. For another
-one: --backend NAME --settings JSON.
+This trains a phrase-based system; `replitune train --settings-help` lists its settings. For other
+systems: --backend NAME --settings JSON.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class _SettingsHelp(argparse.Action):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_system_options(parser)
-    parser.add_argument("--source", metavar="FILE", help="parallel text, one segment a line")
-    parser.add_argument("--target", metavar="FILE", help="target side of the training pairs")
+    parser.add_argument("--source", metavar="FILE", help="source side of the text, one segment a line")
+    parser.add_argument("--target", metavar="FILE", help="its target side")
     parser.add_argument("--dev", metavar="FILE", help="prepared dev set, where it is needed")
     parser.add_argument(
         "--subset",
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from replitune.phrase.settings import PhraseSettings
 
     training = assignments(options.set, PhraseSettings, "--set")
-    # no text is known yet that the model is to translate
+    # the texts that the model is to translate are not known yet
     tables = "full" if "tables" in BACKENDS[options.backend].Settings.__struct_fields__ else None
     backend = chosen_system(options, {"subset": options.subset, "tables": tables, "training": training})
     backend.train(

@@ -5,8 +5,8 @@ n-best lists of any decoder.
   replitune tune --nbest run1.gz run2.gz --refs dev.en --algorithm pro --out weights.ini
 
 --nbest takes Moses' format, `id ||| text ||| Name= v v ... ||| score`; several files form one pool.
-For another system than the phrase-based one: --backend NAME --settings JSON. One that is trained
-once per run takes --source-text and --target-text, and --out is a folder.
+For systems that are not phrase-based: --backend NAME --settings JSON. A system that is trained once
+per run takes --source-text and --target-text, and --out is then a folder.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_replica_options(parser)
     parser.add_argument("--model", metavar="DIR", help="folder of a trained model")
     parser.add_argument("--nbest", nargs="+", metavar="F", help="n-best files, plain or gz")
-    parser.add_argument("--source-text", metavar="FILE", help="parallel text to train on")
-    parser.add_argument(
-        "--target-text", metavar="FILE", help="target side of the training text, for commands that want it"
-    )
+    parser.add_argument("--source-text", metavar="FILE", help="source side of the text to train on")
+    parser.add_argument("--target-text", metavar="FILE", help="its target side")
     parser.add_argument("--refs", nargs="+", metavar="R", help="references of the n-best files")
     parser.add_argument("--testset", metavar="FILE", help="prepared dev set, with its source")
     parser.add_argument("--source", metavar="FILE", help="source of the dev set, with --refs")
@@ -131,7 +129,7 @@ def _tune_system(options: argparse.Namespace) -> None:
 
 
 def _dev_set(options: argparse.Namespace) -> Any:
-    """The dev set with its source: prepared, or from its two sides; None when none is given."""
+    """The dev set with its source, prepared or from two files; None if none is given."""
     from dataclasses import replace
 
     from replitune.corpus.reader import read_testset

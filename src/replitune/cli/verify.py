@@ -5,8 +5,8 @@
 This compares the sha256 of every file with manifest.json (changed, missing, extra), checks that the
 inputs on this machine are those that were used and that the statistics were made from these
 translations, and computes all tests from the statistics again. It works on an unpacked archive,
-too. Exit code 0: everything is as recorded; 2: see the list. Numbers that differ in their last
-digits alone, as they do with another C library, are called `numerical` and do not count.
+too. Exit code 0: everything is as recorded; 2: see the list. Numbers that differ only in their last
+digits, as they may with another C library, are listed as `numerical` and do not count.
 
   replitune verify results/quickstart --against FOLDER
 

@@ -20,7 +20,7 @@ from replitune.errors import ReplituneError
 
 THREADS = None
 WIDTH = 100
-"""Columns where there is no terminal."""
+"""Number of columns if the output is not a terminal."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "8642 on; 0: any)",
     )
     parser.add_argument(
-        "--once", action="store_true", help="print it once, whole; the default without a terminal"
+        "--once", action="store_true", help="print everything once; the default without a terminal"
     )
     parser.add_argument(
         "--every",
@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.every <= 0:
-        raise ReplituneError("--every is a time", found=str(options.every), expected="seconds")
-    with contextlib.suppress(KeyboardInterrupt):  # as one ends it
+        raise ReplituneError("--every is not allowed", found=str(options.every), expected="more than 0")
+    with contextlib.suppress(KeyboardInterrupt):  # the usual way to end it
         _watch(options)
 
 

@@ -1,1 +1,1 @@
-"""An experiment file: its settings, what it asks for, and where every file is."""
+"""An experiment: its settings, its jobs, and where every file is."""

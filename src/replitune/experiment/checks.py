@@ -1,7 +1,7 @@
-"""Whether settings go together: mistakes that no single one shows.
+"""Checks whether settings fit together: finds mistakes that no single setting shows.
 
-`CHECKS` says which parts of the experiment each check looks at; it is left out when one of them is
-wrong by itself.
+`CHECKS` names the parts of the experiment that each check reads; a check is skipped if one of these
+parts has mistakes of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Complain = Callable[..., Any]
 
 
 def cross_check(reading: Reading, parts: Mapping[str, Any]) -> None:
-    """Note what is wrong with parts that are right by themselves."""
+    """Note mistakes in how parts fit together, for the parts that have no mistakes of their own."""
     if (named := parts["systems"]) is not WRONG:
         right = {name: system for name, system in named.items() if system is not WRONG}
         parts = {**parts, "systems": right, "names": [*named]}
@@ -82,7 +82,7 @@ def suites_fit(complain: Complain, tests: Any, corpus: Any, metrics: Sequence[En
 
 
 def all_known(complain: Complain, path: Path_, what: str, names: Any, known: Sequence[str]) -> None:
-    """Of `names`, those listed: a word such as `all`, or nothing, names none."""
+    """Complain about unknown names; a word such as `all`, or None, names nothing."""
     for name in () if names is None or isinstance(names, str) else names:
         if name not in known:
             complain(
@@ -146,7 +146,7 @@ PARTS = {"train": "training pairs", "dev": "a dev set to tune on"}
 
 
 def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any) -> None:
-    """The text that systems read must be in the corpus."""
+    """The texts that systems read must be in the corpus."""
     lacking: dict[Path_, list[str]] = {}
     for name, backend in backends_of(systems).items():
         read = {part for parts in backend.stages.values() for part in parts}
@@ -170,7 +170,7 @@ def texts_are_there(complain: Complain, systems: Mapping[str, Any], corpus: Any)
 def systems_fit(
     complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], corpus: Any, tuning: Any
 ) -> None:
-    """What each backend finds wrong with its system, and the replicas that it can make."""
+    """Each backend checks its system, and must be able to make the replicas asked for."""
     experiment = {"corpus": plain(corpus), "tuning": plain(tuning)}
     for name, backend in backends_of(systems).items():
         own = systems[name].replicas
@@ -192,8 +192,8 @@ def systems_fit(
 def shares_are_equal(
     complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], tests: Any
 ) -> None:
-    """Tests that exchange replicas within their tuner want the same share of each in both
-    systems; paired replicas want the same replicas."""
+    """Tests that exchange replicas within their tuner need the same share of each tuner in both
+    systems; paired replicas need the same replicas in both."""
     strict = [entry.id for entry in tests.methods if takes_strata(entry)]
     paired = tests.paired_replicas or any(entry.options.get("paired") for entry in tests.methods)
     made = counts_made(systems, replicas)
@@ -235,12 +235,12 @@ def counts_text(counts: Mapping[str, int]) -> str:
 def replicas_are_there(
     complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], tests: Any
 ) -> None:
-    """A test that names a replica names one that there is."""
+    """A replica that a test names must exist."""
     from replitune.replicas import replica_ids
 
     every = backends_of(systems)
     if any(isinstance(backend, Given) for backend in every.values()):
-        return  # their replicas are files, which are looked for later
+        return  # replicas of such systems are files, which are looked for later
     ids = {
         replica.id
         for backend in every.values()
@@ -267,7 +267,7 @@ def looks_fit(
     tests: Any,
     corpus: Any,
 ) -> None:
-    """An experiment that decides how many replicas it needs."""
+    """The settings of an experiment that decides how many replicas it needs must fit together."""
     looks = looks_of(replicas)
     if looks is None:
         for key in replicas:
@@ -335,7 +335,7 @@ def _schedule_fits(
 
 
 def looks_of(replicas: Mapping[str, Any]) -> LookSettings | None:
-    """The settings of looks in `replicas`; None: the numbers are fixed."""
+    """The settings of looks in `replicas`; None if the numbers of replicas are fixed."""
     if replicas.get("until") is None:
         return None
     known = settings_of(LookSettings)
@@ -363,19 +363,18 @@ CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
 
 
 def may_have_source(given: TestSetFiles) -> bool:
-    """Whether a test set has a source, as far as that is known without reading it: files of text
-    have none of their own."""
+    """Whether a test set may have a source, judged without reading it: plain text files contain none."""
     formats = [given.format or recognise(name) for name in given.reference_files]
     return given.source is not None or not {"text", "blank-lines"}.issuperset(formats)
 
 
 def backends_of(systems: Mapping[str, Any]) -> dict[str, Backend]:
-    """What makes each system."""
+    """The backend of each system."""
     return {name: BACKENDS[settings.backend](name, settings) for name, settings in systems.items()}
 
 
 def asked_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, int]:
-    """What is asked of a system: its own `replicas`, or of the experiment's those that its backend
+    """The replicas asked of a system: its own `replicas`, or those of the experiment that its backend
     can make."""
     own = backend.settings.replicas
     known = backend.prefixes
@@ -388,7 +387,7 @@ def replica_counts(backend: Backend, replicas: Mapping[str, int]) -> dict[str, i
 
 
 def counts_made(systems: Mapping[str, Any], replicas: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """The same of every system that the experiment makes."""
+    """`replica_counts` of every system whose outputs the experiment makes."""
     return {
         name: replica_counts(backend, replicas)
         for name, backend in backends_of(systems).items()
@@ -397,8 +396,8 @@ def counts_made(systems: Mapping[str, Any], replicas: Mapping[str, int]) -> dict
 
 
 def design_of(systems: Mapping[str, Any], replicas: Mapping[str, Any]) -> str:
-    """What replicas are: as the experiment says, or else as their kinds do. Looks settle what runs
-    leave open, and take samples for runs."""
+    """What replicas are: as the experiment says, or else as their kinds imply. Looks decide about runs,
+    so with looks samples count as runs."""
     made = [
         set(asked_counts(backend, replicas))
         for backend in backends_of(systems).values()

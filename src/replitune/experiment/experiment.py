@@ -1,7 +1,7 @@
 """An experiment: its names, and what follows from its settings.
 
-Light on purpose: the Snakefile imports it. Nothing here reads data, except that patterns of the
-`outputs` backend look on the disk.
+Imports little, because the Snakefile imports it. Nothing here reads data, except that files are
+looked up on the disk for patterns of the `outputs` backend.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Experiment:
         record: Record | None = None,
         outputs: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
     ) -> None:
-        """With a `record` of looks, the replicas are those that looks have asked for. With
-        `outputs`, ids of replicas by system and test set, files of systems that are on disk need
-        not be here."""
+        """With a `record` of looks, the replicas are those that the looks have asked for. With
+        `outputs` (ids of replicas by system and test set), the files of systems whose outputs are
+        given need not be on this machine."""
         self.settings = settings
         self.record = record
         self._given = outputs
@@ -58,7 +58,7 @@ class Experiment:
 
     @cached_property
     def plain(self) -> dict[str, Any]:
-        """All settings, defaults filled in, as they would stand in a file."""
+        """All settings with defaults filled in, as in an experiment file."""
         settings: dict[str, Any] = plain(self.settings)
         return settings
 
@@ -70,7 +70,7 @@ class Experiment:
 
     @property
     def tests(self) -> list[str]:
-        """Test sets that are tested."""
+        """The test sets on which systems are tested."""
         return list(self.settings.corpus.tests)
 
     @cached_property
@@ -81,17 +81,17 @@ class Experiment:
 
     @property
     def tested(self) -> list[str]:
-        """Test sets and suites: what has a folder below tests/."""
+        """Test sets and suites; each has a folder below tests/."""
         return [*self.tests, *self.suites]
 
     @property
     def testsets(self) -> list[str]:
-        """Test sets that are decoded and scored: dev, when there is one, comes first."""
+        """Test sets that are decoded and scored; dev, if there is one, comes first."""
         return list_testsets(self.settings.corpus)
 
     @property
     def corpora(self) -> Path:
-        """Folder in which relative names of data files start."""
+        """The folder in which relative names of data files start."""
         return Path(self.settings.corpora or ".")
 
     @property
@@ -111,28 +111,26 @@ class Experiment:
 
     @cached_property
     def backends(self) -> dict[str, Backend]:
-        """What makes each system."""
+        """The backend of each system."""
         return backends_of(self.settings.systems)
 
     def resources(self, system: str) -> dict[str, int]:
-        """Threads, GPUs, memory and minutes that a system's jobs ask for, where it says so."""
-        asked = self.settings.systems[system].resources
-        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
+        """The threads, GPUs, memory and minutes that a system sets for its jobs."""
+        return _set_in(self.settings.systems[system].resources)
 
     def metric_resources(self, id: str) -> dict[str, int]:
-        """The same of the jobs of a metric, where it says so."""
-        asked = self.metric(id).options.get("resources")
-        return {} if asked is None else {k: n for k, n in plain(asked).items() if n is not None}
+        """The same, as a metric sets them for its jobs."""
+        return _set_in(self.metric(id).options.get("resources"))
 
     def asked(self, names: Mapping[str, str]) -> dict[str, int]:
-        """The same of the job of these names; scoring needs no card of the system."""
+        """The same for the job with these names; scoring does not need the system's GPU."""
         asked = self.resources(names["system"]) if "system" in names else {}
         if {"system", "metric"} <= {*names}:
             asked = {**asked, "gpu": 0, **self.metric_resources(names["metric"])}
         return asked
 
     def missing(self, systems: Sequence[str]) -> list[ReplituneError]:
-        """Programs, extras and files that these systems lack, each named once."""
+        """Programs, extras and files that are missing for these systems, each named once."""
         errors = [error for system in systems for error in self.backends[system].missing()]
         return list({str(error): error for error in errors}.values())
 
@@ -195,7 +193,7 @@ class Experiment:
 
     @property
     def corpus_parts(self) -> list[str]:
-        """What this experiment uses of its corpus."""
+        """The parts of the corpus that this experiment uses."""
         trains = any(
             "train" in parts for backend in self.backends.values() for parts in backend.stages.values()
         )
@@ -205,16 +203,16 @@ class Experiment:
         """Data files that a part of the corpus is made from."""
         return [self.corpora / name for name in files_of(self.settings.corpus, part)]
 
-    # ---- scores that something else computed
+    # ---- scores computed elsewhere
 
     def scored(self, id: str, testset: str) -> bool:
-        """Whether a metric scores a test set: all of them, but for scores from files, which dev
-        has only where it is named."""
+        """Whether a metric scores a test set. Only scores from files may leave one out: dev, where no
+        file is named for it."""
         scores = scores_named(self.metric(id))
         return not scores or testset in self.tests or has_scores(scores, testset)
 
     def score_files(self, id: str, testset: str, system: str) -> list[Path]:
-        """The files that a metric reads its scores of a system from."""
+        """The files from which a metric reads scores of a system."""
         scores = scores_named(self.metric(id))
         if not scores:
             return []
@@ -223,7 +221,7 @@ class Experiment:
         return list(dict.fromkeys(named))
 
     def all_score_files(self, id: str) -> list[Path]:
-        """The files that a metric reads scores from, of all systems on all test sets."""
+        """The files from which a metric reads scores, for all systems and test sets."""
         paths = (
             path
             for testset in self.testsets
@@ -249,8 +247,8 @@ class Experiment:
 
     @property
     def looks(self) -> LookSettings | None:
-        """Those of an experiment that decides how many replicas it needs; None: the numbers are
-        fixed."""
+        """The settings of looks, if the experiment decides how many replicas it needs; None if the
+        numbers are fixed."""
         return looks_of(self.settings.replicas)
 
     @cached_property
@@ -281,17 +279,17 @@ class Experiment:
         )
 
     def after(self, record: Record) -> Experiment:
-        """The same with the replicas that looks have asked for."""
+        """The same experiment with the replicas that the looks of a record have asked for."""
         experiment = Experiment(self.settings, self.folder.parent, record, self._given)
         return experiment.in_folder(self.folder)
 
     def in_folder(self, folder: Path) -> Experiment:
-        """With results in this folder, whatever it is called."""
+        """This experiment, changed to have its results in a folder of any name."""
         self.folder, self.at = folder, Places(str(folder))
         return self
 
     def after_looks(self) -> Experiment:
-        """The same with the replicas that the looks on disk have asked for."""
+        """The same experiment with the replicas that the looks on disk have asked for."""
         if self.looks is None:
             return self
         last = None
@@ -302,7 +300,7 @@ class Experiment:
         return self if last is None else self.after(last)
 
     def is_decided(self, testset: str, metric: str) -> bool:
-        """Whether these tests are those that decided the numbers of replicas."""
+        """Whether the tests of this metric on this test set decided the numbers of replicas."""
         return self.record is not None and (testset, metric) == (
             self.record.plan.testset,
             self.record.plan.metric,
@@ -310,11 +308,12 @@ class Experiment:
 
     @property
     def last_look(self) -> int | msgspec.UnsetType:
-        """Number of the last look; unset where there are none."""
+        """The number of the last look; unset if there are none."""
         return msgspec.UNSET if self.record is None else len(self.record.looks)
 
     def batches(self, testset: str, metric: str, system: str) -> list[int]:
-        """Of the scores that decide: at how many replicas of each kind looks have made them."""
+        """The numbers of replicas of each kind at which looks scored a system; empty unless this metric
+        on this test set decides."""
         record = self.record
         if record is None or system not in record.plan.sizes:
             return []
@@ -325,7 +324,7 @@ class Experiment:
     # ---- studies
 
     def studied(self, study: str) -> list[str]:
-        """Ids of the metrics that a study looks at."""
+        """Ids of the metrics that a study uses."""
         chosen = getattr(self.settings.studies, study).metrics
         return self.metrics if chosen == "all" else self.metrics[:1] if chosen == "first" else [*chosen]
 
@@ -335,7 +334,7 @@ class Experiment:
         return [testset for testset in self.tests if self.human_files(testset)]
 
     def human_files(self, testset: str) -> dict[str, str]:
-        """Files of human scores of a test set: `human`, and perhaps `fluency`."""
+        """The files of human scores for a test set: `human`, and perhaps `fluency`."""
         meta = self.settings.studies.meta
         files: dict[str, str] = {}
         for key in ("human", "fluency"):
@@ -356,13 +355,13 @@ class Experiment:
         return {testset: str(self.corpora / file) for testset, file in given.items()}
 
     def judgement_files(self, testset: str) -> list[str]:
-        """All files of human scores of a test set."""
+        """All files of human scores and judgements for a test set."""
         files = self.human_files(testset).values()
         return list(dict.fromkeys([*files, *filter(None, [self.sharpened.get(testset)])]))
 
     @property
     def numbers_given(self) -> Iterator[tuple[str, Path]]:
-        """What a file of numbers has, and the file: scores of metrics, and judgements."""
+        """All files of scores and of judgements, each after a description."""
         for id in self.metrics:
             for path in self.all_score_files(id):
                 yield f"scores of {id}", path
@@ -373,3 +372,7 @@ class Experiment:
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""
         return STAGES[name].from_experiment(self, **names)
+
+
+def _set_in(resources: Any) -> dict[str, int]:
+    return {name: n for name, n in plain(resources or {}).items() if n is not None}

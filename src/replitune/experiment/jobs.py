@@ -1,6 +1,6 @@
-"""Every job of an experiment, and every file that belongs to it: those that its jobs write.
+"""All jobs of an experiment, and all files that belong to it: those that its jobs write.
 
-Light on purpose: the Snakefile imports it.
+Imports little, because the Snakefile imports it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ class Job(NamedTuple):
     """One job of the workflow."""
 
     name: str
-    """That of its log: ``tune/baseline/mert-001``."""
+    """The name of its log: ``tune/baseline/mert-001``."""
     stage: str
     names: dict[str, str]
-    """Of what it is: system, replica, ..."""
+    """What it is about: system, replica, ..."""
 
 
 def jobs_of(experiment: Experiment) -> Iterator[Job]:
-    """The jobs of a run from nothing, in the order of the workflow; with looks, the most that there
-    may be, or those that the looks have asked for (`Experiment.after`)."""
+    """The jobs of a run from the beginning, in the order of the workflow. With looks, the most that
+    there may be, or those that the looks have asked for (`Experiment.after`)."""
     for stage in STAGES.names:
         kind = STAGES[stage]
         for names in kind.names_in(experiment):
@@ -34,27 +34,27 @@ def jobs_of(experiment: Experiment) -> Iterator[Job]:
 
 @dataclass(frozen=True)
 class Belongings:
-    """What an experiment has below results/<experiment>/, by names that start there."""
+    """The files of an experiment, by their names below results/<experiment>/."""
 
     jobs: frozenset[str]
     outputs: frozenset[str]
-    """Files, and folders with all that is in them."""
+    """Files, and folders with all their contents."""
 
     def output_of(self, name: str) -> str | None:
-        """The file, or the folder made as a whole, that a result is or is in; None: it is not the
-        experiment's."""
+        """The output that a result is, or the output folder that contains it; None if it does not
+        belong to the experiment."""
         parts = name.split("/")
         above = ("/".join(parts[:n]) for n in range(len(parts), 0, -1))
         return next((one for one in above if one in self.outputs), None)
 
     def has(self, name: str) -> bool:
-        """Whether a result is one of the experiment's."""
+        """Whether a result belongs to the experiment."""
         return self.output_of(name) is not None
 
 
 def belongings(experiment: Experiment) -> Belongings:
-    """The one place that says which files are the experiment's: the outputs of its jobs. With
-    looks, of as many replicas as there may be until no system gets more."""
+    """The one place that says which files belong to the experiment: the outputs of its jobs. As long as
+    looks may add replicas, the outputs of the most replicas that there may be."""
     present = experiment.after_looks()
     if present.record is not None and not present.record.settled:
         present = experiment
@@ -67,7 +67,7 @@ def belongings(experiment: Experiment) -> Belongings:
 
 
 def _outputs(experiment: Experiment, job: Job) -> Iterator[str]:
-    if job.stage == "look":  # what it is told depends on the look before
+    if job.stage == "look":  # its settings depend on the look before
         yield from (experiment.at.look(job.names["look"], kind) for kind in (".json", ".parquet"))
         return
     yield from map(str, paths_of(experiment.stage(job.stage, **job.names).outputs))

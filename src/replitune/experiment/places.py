@@ -1,11 +1,11 @@
-"""Where every file of an experiment is. Names may be Snakemake's wildcards: `{system}`."""
+"""The path of every file of an experiment. Names may be wildcards of Snakemake: `{system}`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TESTS = ("", ".systems", ".overlaps", ".variances", ".null", ".notes", ".answers")
-"""What stands between the name of a metric and `.parquet` in the files of its tests."""
+"""The parts of file names between a metric and `.parquet`, for the files of its tests."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Places:
         return self.at("corpus", "train.source.txt"), self.at("corpus", "train.target.txt")
 
     def account(self, part: str) -> str:
-        """The sha256 of the inputs of one part of the corpus."""
+        """The hashes of the inputs of one part of the corpus."""
         return self.at("corpus", f"{part}.inputs.json")
 
     @property
     def inputs(self) -> str:
-        """The account of all texts."""
+        """The hashes of the inputs of the whole corpus."""
         return self.at("corpus", "inputs.json")
 
     # ---- systems
@@ -46,7 +46,7 @@ class Places:
         return self.at("models", system)
 
     def table(self, system: str, testset: str) -> str:
-        """What of a model is of use for a text."""
+        """The part of a model that a text can use."""
         return self.at("options", system, testset)
 
     def replica(self, system: str, replica: str) -> str:
@@ -60,46 +60,39 @@ class Places:
         return self.at("tuning", system, replica, "history.parquet")
 
     def work(self, system: str, replica: str) -> str:
-        """The checkpoint of a run that is under way; it is no output."""
+        """The checkpoint of a run that is not finished; not an output."""
         return self.at("tuning", system, ".work", replica)
 
     def common(self, system: str) -> str:
-        """What the replicas of a system take over from each other; it is no output."""
+        """What the replicas of a system reuse from each other; not an output."""
         return self.at("tuning", system, ".work")
-
-    def decodes(self, testset: str, system: str) -> str:
-        return self.at("decodes", testset, system)
 
     def decode(self, testset: str, system: str, replica: str) -> str:
         return self.at("decodes", testset, system, f"{replica}.txt")
 
     def answers(self, testset: str, system: str, replica: str) -> str:
-        """What a server said."""
+        """The answers of a server."""
         return self.at("answers", testset, system, f"{replica}.jsonl")
 
     def derivations(self, testset: str, system: str) -> str:
-        """How one replica of a system came to its translations."""
+        """How one replica of a system derived its translations."""
         return self.at("derivations", testset, f"{system}.json")
 
     # ---- numbers
-
-    def stores(self, testset: str, metric: str) -> str:
-        """The folder of the segment statistics of all systems."""
-        return self.at("stats", testset, metric)
 
     def store(self, testset: str, metric: str, system: str) -> str:
         return self.at("stats", testset, metric, f"{system}.parquet")
 
     def tests(self, testset: str, metric: str, kind: str = "") -> str:
-        """Of `kind`: one of `TESTS`."""
+        """`kind` is one of `TESTS`."""
         return self.at("tests", testset, f"{metric}{kind}.parquet")
 
     def look(self, number: int | str, kind: str = ".json") -> str:
-        """The record of the looks up to this one; of `kind` `.parquet`, as rows."""
+        """The record of the looks up to this one; with `kind` `.parquet`, as rows."""
         return self.at("looks", f"{number}{kind}")
 
     def batch(self, testset: str, metric: str, system: str, n: int | str) -> str:
-        """Segment statistics of the replicas with which a system comes to n of each kind."""
+        """Segment statistics of the replicas that bring a system to n of each kind."""
         return self.at("looks", "stats", testset, metric, system, f"{n}.parquet")
 
     def study(self, study: str, testset: str, metric: str | None = None) -> str:

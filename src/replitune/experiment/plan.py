@@ -1,4 +1,4 @@
-"""What an experiment would run, what that would cost, and whether its data is there."""
+"""What an experiment would run and what that would cost, and checks of its data."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from replitune.experiment.sizes import Sizes
 from replitune.running.files import free_mb, memory
 
 SAMPLE = 10_000
-"""Lines of the training text by which its languages are known."""
+"""Lines of the training text from which its languages are learnt."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Jobs of one stage, the CPU seconds that they would take, and the memory and disk of the largest."""
+    """The jobs of one stage: the CPU seconds that they would take, and the memory and disk of the
+    largest."""
 
     stage: str
     jobs: int
     seconds: float | None
-    """None where no earlier run tells."""
+    """None if no earlier run has such a job."""
     memory_mb: int
     largest: str
-    """Its name."""
+    """The name of the job that needs the most memory."""
     disk_mb: int = 0
 
 
 def costs(experiment: Experiment, results: Path) -> list[Cost]:
-    """The jobs of a run from nothing, by stage; with looks, the most that there may be. Their cost is
-    by earlier manifests: of this experiment, or else of all in the same folder."""
+    """The jobs of a run from the beginning, by stage; with looks, the most that there may be. Their CPU
+    seconds are estimated from the manifest of this experiment, or else from all in the same folder."""
     own = experiment.folder / "manifest.json"
     means = _mean_seconds([own] if own.exists() else sorted(results.glob("*/manifest.json")))
     needs: dict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -46,7 +47,7 @@ def costs(experiment: Experiment, results: Path) -> list[Cost]:
     sizes = Sizes(experiment)
     for job in jobs_of(experiment):
         name, stage = job.name.partition("/")[0], experiment.stage(job.stage, **job.names)
-        # what its system or metric says, or else what the sizes of its texts tell
+        # as its system or metric says, or else estimated from the sizes of its texts
         asked = experiment.asked(job.names).get("mem_mb") or stage.memory_mb(sizes)
         needs[name].append((asked, job.name))
         disk[name] = max(disk[name], stage.disk_mb(sizes))
@@ -57,18 +58,18 @@ def costs(experiment: Experiment, results: Path) -> list[Cost]:
 
 
 def check_disk(stages: Sequence[Cost], folder: Path) -> Iterator[str]:
-    """Jobs that need more room than is free where the results go. They may have been done: a warning."""
+    """Warnings about jobs that need more disk space than is free for results (they may be done already)."""
     free = free_mb(folder)
     for cost in stages:
         if cost.disk_mb > free:
             yield (
                 f"a job of {cost.stage} needs about {cost.disk_mb:,} MB on the disk while it runs; "
-                f"{folder} has {free:,} MB"
+                f"{folder} has {free:,} MB free"
             )
 
 
 def check_memory(stages: Sequence[Cost]) -> Iterator[ReplituneError]:
-    """Jobs that do not fit into the memory that there is here."""
+    """Errors for jobs that do not fit into the memory of this machine."""
     there = memory() >> 20
     for cost in stages:
         if cost.memory_mb > there:
@@ -77,12 +78,12 @@ def check_memory(stages: Sequence[Cost]) -> Iterator[ReplituneError]:
                 found=f"about {cost.memory_mb:,} MB",
                 expected=f"at most {there:,} MB, what this machine or the container has",
                 fix="take a part of the text (`subset`), run it on a larger machine or a cluster "
-                "(--profile slurm), or say `resources: {mem_mb: N}` where you know better",
+                "(--profile slurm), or set `resources: {mem_mb: N}` if you know better",
             )
 
 
 def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
-    """CPU seconds of a job, by stage."""
+    """Mean CPU seconds of a job, by stage."""
     seconds: dict[str, list[float]] = defaultdict(list)
     for path in manifests:
         try:
@@ -90,13 +91,13 @@ def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
             for name, record in jobs.items():
                 seconds[name.partition("/")[0]].append(float(record["cpu_seconds"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # of another version, or damaged: no estimate from it
+            continue  # damaged, or from another version: not used
     return {stage: sum(values) / len(values) for stage, values in seconds.items()}
 
 
 def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
-    """All mistakes in the files of an experiment: those that are missing, are not text, have another
-    number of lines than what they belong to, or are in the other language."""
+    """All mistakes in the files of an experiment: files that are missing, are not text, have a different
+    number of lines than their test set, or are in the wrong language."""
     segments: dict[str, int] = {}
     sides: dict[str, Sides] = {}
     for part in experiment.corpus_parts:
@@ -119,11 +120,11 @@ def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
 
 
 Sides = tuple[Sequence[str] | None, Sequence[str]]
-"""The lines of the source, where there is one, and of the target, or the first reference."""
+"""The lines of the source, if there is one, and of the target side or the first reference."""
 
 
 def _sides(experiment: Experiment, part: str) -> Sides:
-    """A text, which is read as its job would; one that is made up is of no file, and has no lines."""
+    """A text, read as its job would read it; a synthetic text has no file, and so no lines here."""
     from replitune.corpus.prepare import read_files, read_train
 
     corpus = experiment.settings.corpus
@@ -139,7 +140,7 @@ def _sides(experiment: Experiment, part: str) -> Sides:
 
 
 def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
-    """Refuse outputs that are not those of the test set."""
+    """Refuse outputs that do not belong to the test set."""
     from replitune.statistics.outputs import read_outputs
     from replitune.statistics.plausibility import Plausibility
 
@@ -155,7 +156,8 @@ def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: S
 
 
 def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
-    """Texts whose source and target are the same, or are exchanged, judging by the training text."""
+    """Errors for texts whose source and target are equal, or exchanged (by comparison with the training
+    text)."""
     from replitune.statistics.plausibility import Language
 
     for part, (source, target) in sides.items():
@@ -182,7 +184,7 @@ def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
 
 
 def check_storage(experiment: Experiment) -> Iterator[ReplituneError]:
-    """What needs a folder that all machines share, where results are in a storage of Snakemake's."""
+    """Errors for what needs a folder shared by all machines, when results are in a Snakemake storage."""
     needs = {
         "`until: settled`: Snakemake reads every look, to plan what comes after it": experiment.looks,
         "systems whose outputs are on disk": experiment.outputs,
@@ -191,14 +193,14 @@ def check_storage(experiment: Experiment) -> Iterator[ReplituneError]:
     for what, there in needs.items():
         if there:
             yield ReplituneError(
-                f"not without a folder that all machines share: {what}",
+                f"this needs a folder that all machines share: {what}",
                 fix="leave out --default-storage-provider, and start in such a folder (NFS, Lustre), or "
                 "run the whole experiment as one job",
             )
 
 
 def cautions(experiment: Experiment) -> list[str]:
-    """What is allowed but seldom intended."""
+    """Warnings about what is allowed but rarely intended."""
     corpus = experiment.settings.corpus
     texts = []
     if isinstance(corpus, FilesCorpus) and corpus.dev is not None:
@@ -216,7 +218,7 @@ def cautions(experiment: Experiment) -> list[str]:
 
 
 def same_systems(experiment: Experiment) -> list[str]:
-    """Systems that only their names tell apart."""
+    """Warnings about systems that differ only in their names."""
     named: dict[str, list[str]] = defaultdict(list)
     for name, settings in experiment.settings.systems.items():
         named[repr(settings)].append(name)
@@ -228,7 +230,7 @@ def same_systems(experiment: Experiment) -> list[str]:
 
 
 def peeking(experiment: Experiment) -> list[str]:
-    """Replicas that are added after the tests of fewer have been seen."""
+    """A warning about replicas that are added after tests with fewer of them have been seen."""
     if experiment.looks is not None:
         return []
     try:
@@ -246,6 +248,6 @@ def peeking(experiment: Experiment) -> list[str]:
     if not grown:
         return []
     return [
-        f"runs were added after tests of fewer could be seen: {', '.join(grown)}. Unless "
-        "that was planned, p is no longer at its level; `until: settled` plans it"
+        f"runs were added after tests with fewer runs could be seen: {', '.join(grown)}. Unless this "
+        "was planned, p-values no longer hold their level; `until: settled` plans it"
     ]

@@ -1,7 +1,7 @@
-"""Reading an experiment file: YAML -> chosen scale -> settings and defaults -> cross-checks.
+"""Reads an experiment file: YAML -> chosen scale -> settings and defaults -> cross-checks.
 
-All mistakes are reported at once; each with the file, the line, what was found, what is allowed,
-and the nearest spelling.
+All mistakes are reported at once, each with the file, the line, what was found, what is allowed, and
+the nearest spelling.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from replitune.experiment.yaml_file import Source, read_yaml, require_plain
 from replitune.settings import WRONG, Mistake, Path_, Reading, settings_of
 
 REPLACED = ("replicas", "pairs")
-"""Mappings that a scale replaces as a whole."""
+"""Mappings that a scale replaces instead of merging."""
 
 
 def load(file: str | Path, **overrides: Any) -> ExperimentSettings:
-    """Read and resolve an experiment file; `overrides` are what `--config` gives."""
+    """Read and resolve an experiment file; `overrides` are the values given by `--config`."""
     data, source = read_yaml(file)
     given = {key: value for key, value in overrides.items() if value is not None}
     return resolve({**data, **given}, source)
 
 
 def resolve(data: Mapping[str, Any], source: Source | None = None) -> ExperimentSettings:
-    """The settings of an experiment: scale applied, everything checked, defaults filled in. When
-    no scale is chosen, all of them are checked, too."""
+    """The settings of an experiment: scale applied, everything checked, defaults filled in. If no scale
+    is chosen, every scale is checked, too."""
     source = source or Source()
     plain = Reading()
     require_plain(plain, data)
@@ -72,7 +72,7 @@ def _unknown_scale(scale: str, scales: list[str]) -> Mistake:
 
 
 def _in_scale(mistake: Mistake, name: str, override: Mapping[str, Any]) -> Mistake:
-    """A mistake of what a scale makes of the file: where the scale makes it, if it does."""
+    """A mistake in the settings under a scale, placed in the scale if the scale caused it."""
     place: Any = override
     path: Path_ = ()
     for key in mistake.path:
@@ -85,8 +85,8 @@ def _in_scale(mistake: Mistake, name: str, override: Mapping[str, Any]) -> Mista
 
 
 def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """`override` over `base`: mappings are merged, but for `REPLACED`; everything else is
-    replaced, and null removes."""
+    """`base` overridden by `override`: mappings are merged, except `REPLACED`; everything else is
+    replaced, and null removes a key."""
     merged = copy.deepcopy(dict(base))
     for key, value in override.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -100,8 +100,8 @@ def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any
 
 
 def examine(data: Mapping[str, Any]) -> tuple[ExperimentSettings | None, list[Mistake]]:
-    """The settings of an experiment as they stand, and everything that is wrong with them: parts
-    that are right by themselves are looked at together, whatever is wrong with others."""
+    """The settings of an experiment without applying a scale, and all mistakes in them. Parts without
+    mistakes of their own are checked together, whatever is wrong with the others."""
     reading = Reading()
     known = settings_of(ExperimentSettings)
     for key in data:

@@ -1,7 +1,7 @@
-"""Every setting of an experiment file. The rooms declare their own; here they are put together.
+"""All settings of an experiment file. Each package declares its own; this module puts them together.
 
-From these declarations come the validation, the defaults, config/schema/experiment.schema.json
-and docs/configuration.md (scripts/make_docs.py).
+The validation, the defaults, config/schema/experiment.schema.json and docs/configuration.md
+(scripts/make_docs.py) are made from these declarations.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from replitune.significance.studies.settings import CalibrateSettings, PowerSett
 from replitune.tuning.settings import TUNING, Tuning
 
 Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign, LookSettings)]
-"""Numbers as in `ReplicaCounts`, what replicas are, and whether the experiment decides how many of
-them it needs."""
+"""Numbers as in `ReplicaCounts`, what replicas are, and whether the experiment itself decides how
+many it needs."""
 
 
 class Systems(Kind):
-    """Systems by name; those with mistakes are `WRONG`, and the others still looked at together."""
+    """Systems by name. Those with mistakes are `WRONG`; the others are still checked together."""
 
     words = "a mapping from names of systems to their settings"
     one = Chosen("backend", lambda: BACKENDS.names, lambda name: BACKENDS[name].Settings)
@@ -49,7 +49,7 @@ class Systems(Kind):
 
 
 class Asked(Kind):
-    """A study: a mapping of its settings, true for its defaults, false for none."""
+    """A study: a mapping of its settings, true for the defaults, or false for no study."""
 
     words = "a mapping of its settings, true or false"
 
@@ -66,8 +66,8 @@ class Asked(Kind):
 
 
 class Studies(Settings):
-    """What replicas say beyond the tests of pairs. Each study is a mapping of its settings, `true`
-    for its defaults, or `false`."""
+    """What runs show beyond the tests of pairs. Each study is a mapping of its settings, `true` for its
+    defaults, or `false`."""
 
     power: Annotated[
         Any,
@@ -101,7 +101,7 @@ class ExperimentSettings(Settings, kw_only=True):
         Replicas,
         about(
             "How many times each system is made: by tuner (`mert: 3`) or by seed (`seeds: 5`). "
-            "Each system takes what its backend can make, so that both may stand here. May be set "
+            "Each system uses the keys that its backend can make, so both may be given. May be set "
             "per system. Not used by the `outputs` backend, whose files are its runs. With "
             "`design: samples`, they are outputs drawn for each segment independently. With `until: "
             "settled`, the numbers are the most that there may be, and the experiment decides how "

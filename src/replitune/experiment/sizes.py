@@ -1,5 +1,5 @@
-"""How large the texts of an experiment are, from which the memory of its jobs is estimated before
-they run. Files that do not exist yet count as nothing."""
+"""The sizes of an experiment's texts, from which the memory of its jobs is estimated before they run.
+Files that do not exist yet count as empty."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BYTES_OF_PAIR = 150
-"""Of the synthetic language pair."""
+"""Bytes of a sentence pair of the synthetic corpus."""
 
 DIFFERENT = 0.4
-"""At most this share of the outputs of tuned replicas."""
+"""At most this share of the outputs of tuned replicas differ from each other."""
 
 
 class Sizes:
-    """Of the texts of one experiment; a file is looked at once."""
+    """The sizes of the texts of one experiment; each file is measured once."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -36,7 +36,7 @@ class Sizes:
         return sum(self._once("bytes", _unpacked, path) for path in self._files(part)) / 1e6
 
     def segments(self, part: str) -> int:
-        """Of the training text, dev, a test set, or all test sets of a suite."""
+        """The number of segments of the training text, dev, a test set, or all test sets of a suite."""
         if part in self.experiment.suites:
             return sum(map(self.segments, self.experiment.suites[part]))
         corpus = self.experiment.settings.corpus
@@ -55,21 +55,24 @@ class Sizes:
         return replicas * self.segments(testset) / 1e6
 
     def scored(self, testset: str, systems: Sequence[str], references: int = 5) -> float:
-        """Millions of different outputs, and of references, which take as much as so many of them."""
+        """Millions of different outputs of these systems, and of references: those of one segment count
+        as so many outputs."""
         outputs = sum(self._different(name, testset) * self.cells(testset, [name]) for name in systems)
         return outputs + references * self.segments(testset) / 1e6
 
     def tested(self, testset: str, systems: Iterable[str], most: int = 10) -> float:
-        """Millions of outputs of the largest systems that are in memory together when pairs are tested."""
+        """Millions of outputs of the largest systems, as many as are in memory together when pairs are
+        tested."""
         replicas = self.experiment.replicas
         return self.cells(testset, sorted(systems, key=lambda name: -len(replicas(name)))[:most])
 
     def _different(self, system: str, testset: str) -> float:
-        """At most this share of its outputs are different; of given files by how they begin."""
+        """An upper bound of the share of different outputs of a system; for given files, an estimate from
+        their first lines."""
         backend = self.experiment.backends[system]
         if backend.uses_our_tuners:
             return DIFFERENT
-        if not getattr(backend, "gives_texts", False):
+        if not backend.gives_texts:
             return 1.0
         files = [*self.experiment.outputs.get(system, {}).get(testset, {}).values()][:10]
         if not all(path.is_file() for path in files):
@@ -89,7 +92,7 @@ class Sizes:
 
 
 def _unpacked(path: Path) -> float:
-    """Bytes, which gzip has at the end of a file, up to 4 GB."""
+    """Bytes when unpacked; gzip writes them at the end of a file, up to 4 GB."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         if file.read(2) != b"\x1f\x8b" or size < 18:
@@ -99,12 +102,12 @@ def _unpacked(path: Path) -> float:
 
 
 def _share(files: Sequence[Path]) -> float:
-    """Of the first lines of these files, how many are different."""
+    """The share of different outputs among the first lines of these files."""
     from replitune.running.files import read_blocks
 
     try:
         segments = [*zip(*(next(read_blocks(path, 1 << 16)) for path in files), strict=False)]
-    except ReplituneError:  # its own job says so
+    except ReplituneError:  # the job that reads these files reports it
         segments = []
     return sum(len({*each}) for each in segments) / max(len(segments) * len(files), 1) or 1.0
 
@@ -114,5 +117,5 @@ def _lines(path: Path) -> float:
 
     try:
         return len(read_lines(path))
-    except ReplituneError:  # its own job says so
+    except ReplituneError:  # the job that reads this file reports it
         return 0

@@ -1,12 +1,12 @@
 """A stage of the workflow: the settings, inputs and outputs of each of its jobs, and its work.
 
-A rule passes the settings of a job as JSON, `replitune job STAGE --settings JSON`, and the command
-reads them back and calls `run`; there is no other way from the rules to the library. The settings
-are those that decide what the job writes, defaults filled in, so that a changed setting runs again
-what depends on it and nothing else.
+A rule passes the settings of a job as JSON, `replitune job STAGE --settings JSON`; the command reads
+them and calls `run`. There is no other way from the rules to the library. The settings are those that
+decide what the job writes, with defaults filled in, so that a changed setting runs again only what
+depends on it.
 
-Light on purpose, as are the modules of all stages: the Snakefile imports them, and so does every
-job. What a stage needs for its work is imported inside `run`.
+This module and those of all stages import little, because the Snakefile and every job import them.
+What a stage needs for its work is imported inside `run`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from replitune.experiment.sizes import Sizes
 
 Counts = dict[str, int]
-"""Replicas by what they come from: ``{"mert": 20}`` is mert-001 to mert-020. Paths of replicas
-follow from it, and do not travel one by one: a command has room for 128 KB."""
+"""Replicas by what they come from: ``{"mert": 20}`` is mert-001 to mert-020. Jobs derive the paths of
+replicas from this, because a command line has no room for all of them (128 KB)."""
 
 Files = dict[str, str | list[str]]
-"""Paths by what they are to the job."""
+"""Paths by their role in the job."""
 
 Names = Mapping[str, str]
 """What a job is about: system, replica, test set, ..."""
@@ -40,11 +40,11 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How a job runs. What it makes does not depend on it."""
+    """How a job runs. Its outputs do not depend on this."""
 
     threads: int = 1
     allow_failures: bool = False
-    """When a single replica cannot be made, go on without it."""
+    """Whether to go on without a single replica that cannot be made."""
     record: str | None = None
     """The file for the record of how the job ran."""
 
@@ -54,33 +54,33 @@ class Stage(Settings):
 
     NAME: ClassVar[str]
     LOG: ClassVar[str]
-    """Name of a job and of its log, with the names of what it is about: ``tune/{system}/{replica}``."""
+    """The name of a job and of its log, with places for what it is about: ``tune/{system}/{replica}``."""
     VERSION: ClassVar[int] = 1
-    """Raised by hand when the stage can write other bytes for the same settings: Snakemake does
-    not see changes of library code."""
+    """To be raised by hand when the stage can write other bytes for the same settings: Snakemake does
+    not notice changes in library code."""
     KEPT: ClassVar[bool] = False
-    """Whether what it made before stays where it is when all that it depends on is as it was."""
+    """Whether earlier outputs are kept when nothing that they depend on has changed."""
     MEMORY_MB: ClassVar[tuple[int, float]] = (70, 0.0)
-    """Memory of a job on next to nothing, and of each unit of its `load`: measured peaks, and some."""
+    """Memory of a job with tiny inputs, and for each unit of its `load`: measured peaks and a margin."""
     WAITS_FOR_LOOKS: ClassVar[bool] = False
     """Whether the settings of its jobs are known only after the looks."""
     folder: str
-    """results/<experiment>"""
+    """The folder results/<experiment>."""
     seed: int
-    """The experiment's."""
+    """The experiment's seed."""
     version: str
-    """Of the stage, and of the backend where there is one; it shows a change to Snakemake."""
+    """The version of the stage, and of the backend if there is one; it tells Snakemake of a change."""
 
-    # ---- what the experiment says
+    # ---- jobs of an experiment
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
-        """The names of what each of its jobs in an experiment is about."""
+        """For each job of this stage in an experiment, the names of what it is about."""
         return [{}]
 
     @classmethod
     def from_experiment(cls, experiment: Experiment, *args: Any, **names: Any) -> Self:
-        """The job of these names."""
+        """The job with these names."""
         return cls.create(experiment)
 
     @classmethod
@@ -94,16 +94,16 @@ class Stage(Settings):
         )
 
     def load(self, sizes: Sizes) -> float:
-        """What its memory grows with."""
+        """The size with which the job's memory grows."""
         return 0.0
 
     def memory_mb(self, sizes: Sizes) -> int:
-        """The most memory that it takes, as far as the sizes of the texts tell."""
+        """The most memory that the job takes, estimated from the sizes of the texts."""
         base, more = self.MEMORY_MB
         return round(base + more * self.load(sizes))
 
     def disk_mb(self, sizes: Sizes) -> int:
-        """Room on the disk that it needs while it runs, where that is much."""
+        """The disk space that the job needs while it runs, if it needs much."""
         return 0
 
     # ---- what a job reads, writes and does
@@ -120,7 +120,7 @@ class Stage(Settings):
         """Write the outputs."""
         raise NotImplementedError
 
-    # ---- what follows
+    # ---- derived from these
 
     @property
     def at(self) -> Places:
@@ -132,14 +132,14 @@ class Stage(Settings):
 
     @property
     def pieces(self) -> Mapping[str, Stage]:
-        """What is done one after the other, by name, and each stays as it is when nothing that it
-        depends on has changed."""
+        """The parts of the job by name, which run one after the other. A part is not run again if
+        nothing that it depends on has changed (see `KEPT`)."""
         return {"": self}
 
     @property
     def planned(self) -> Files:
-        """The inputs for Snakemake: what other jobs make, and data files that exist. The job itself
-        reports those that do not, so a dry run needs no data."""
+        """The inputs for Snakemake: outputs of other jobs, and data files that exist. The job itself
+        reports missing data files, so a dry run needs no data."""
         return {
             name: [path for path in paths if path.startswith(f"{self.folder}/") or Path(path).exists()]
             if isinstance(paths, list)
@@ -155,7 +155,7 @@ def paths_of(files: Files) -> list[Path]:
 
 
 def tests_of(at: Places, testset: str, metric: str) -> Files:
-    """The files of the tests of a metric, by what they have."""
+    """The files of the tests of a metric, by their kind."""
     return {kind.removeprefix(".") or "tests": at.tests(testset, metric, kind) for kind in TESTS}
 
 
@@ -196,4 +196,4 @@ STAGES: Registry[type[Stage]] = Registry(
         "manifest": "replitune.stages.manifest:Manifest",
     },
 )
-"""In the order of the workflow: a stage comes after those whose outputs it reads."""
+"""The stages in the order of the workflow: each comes after those whose outputs it reads."""

@@ -1,4 +1,4 @@
-"""An experiment file as plain values: the line of each, and values that are not allowed."""
+"""Reads an experiment file as plain values, with the line of each, and finds values not allowed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from replitune.running.files import read_text
 from replitune.settings import NOT_OF_ITS_KIND, Mistake, Path_, Reading, joined
 
 LARGEST = 200_000
-"""Keys and values of an experiment file, aliases written out."""
+"""The most keys and values of an experiment file, with aliases expanded."""
 
 
 class ExperimentError(ReplituneError):
-    """Everything that is wrong with a file."""
+    """All mistakes in a file."""
 
     def __init__(self, errors: Sequence[ReplituneError]) -> None:
         self.errors = list(errors)
@@ -46,20 +46,20 @@ class Source:
         self.lines = lines or {}
 
     def line(self, path: Path_) -> int | None:
-        """The line of a place, or of what it would stand in."""
+        """The line of a place, or of the innermost known place around it."""
         for end in range(len(path), 0, -1):
             if path[:end] in self.lines:
                 return self.lines[path[:end]]
         return None
 
     def inside(self, place: Path_) -> Source:
-        """The source of what stands at a place, which may be all of it."""
+        """The source of the value at a place; () is the whole file."""
         depth = len(place)
         lines = {path[depth:]: n for path, n in self.lines.items() if path[:depth] == place}
         return Source(self.file, lines)
 
     def stop(self, mistakes: Sequence[Mistake]) -> None:
-        """Raise what is wrong, in the order of the file."""
+        """Raise the mistakes, if there are any, in the order of the file."""
         if not mistakes:
             return
         placed = [(self.line(mistake.path), mistake) for mistake in mistakes]
@@ -68,7 +68,7 @@ class Source:
 
 
 def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
-    """The mapping in a YAML file, and where its keys stand. A key given twice is an error."""
+    """The mapping in a YAML file, and the lines of its keys. A key given twice is an error."""
     text = read_text(file)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -104,8 +104,8 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
 
 
 def find_source(files: Sequence[str | Path], settings: Mapping[str, Any]) -> Source:
-    """Where settings stand that were put together from these files, the last one winning: in a
-    file of their own, or, when several experiments are in one file, in a part of it."""
+    """The source of settings that were merged from these files, where later files win. It is a whole
+    file, or a part of a file that holds several experiments."""
     read = [read_yaml(file) for file in reversed(files)]
     for data, source in read:
         place = _place(data, settings.get("experiment"))
@@ -119,7 +119,7 @@ def find_source(files: Sequence[str | Path], settings: Mapping[str, Any]) -> Sou
 
 
 def _place(data: Mapping[str, Any], experiment: Any) -> Path_ | None:
-    """Where the experiment of this name stands."""
+    """The place of the experiment with this name; None if it is not here."""
     if "experiment" in data and data["experiment"] == experiment:
         return ()
     for key, value in data.items():
@@ -146,14 +146,14 @@ def _key_lines(node: Any, path: Path_) -> Iterator[tuple[Path_, int, bool]]:
 
 
 def _require_small(node: Any, file: str | Path) -> None:
-    """Refuse a file whose aliases make it endless, or far larger than it is written."""
+    """Refuse a file whose aliases make it endless, or far larger than its text."""
     sizes: dict[int, int] = {}
 
     def size(node: Any) -> int:
         known = sizes.get(id(node))
         if known is not None:
             return known
-        sizes[id(node)] = LARGEST + 1  # what an alias to something that it stands in finds
+        sizes[id(node)] = LARGEST + 1  # what an alias inside the value that it names will find
         if isinstance(node, yaml.MappingNode):
             total = 1 + sum(size(key) + size(value) for key, value in node.value)
         elif isinstance(node, yaml.SequenceNode):
@@ -168,12 +168,13 @@ def _require_small(node: Any, file: str | Path) -> None:
             "too large for an experiment file",
             file=file,
             expected=f"at most {LARGEST:,} values, aliases written out",
-            fix="an alias (`*name`) that stands inside of what it names, or aliases of aliases?",
+            fix="is there an alias (`*name`) inside the value that it names, or aliases of aliases?",
         )
 
 
 def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
-    """Text, finite numbers, yes and no, lists and mappings; keys are text."""
+    """Note values that are not text, finite numbers, true, false, null, lists or mappings, and keys
+    that are not text."""
     shown = expected = None
     if isinstance(value, Mapping):
         for key, item in value.items():
@@ -192,7 +193,7 @@ def require_plain(reading: Reading, value: Any, path: Path_ = ()) -> None:
             require_plain(reading, item, (*path, index))
     elif isinstance(value, str):
         if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
-            shown, expected = ascii(value), "text without NUL and half surrogate pairs"
+            shown, expected = ascii(value), "text without NUL or half surrogate pairs"
     elif isinstance(value, float):
         if not math.isfinite(value):
             shown, expected = str(value), "a finite number"

@@ -1,1 +1,1 @@
-"""Files, processes, checkpoints, failures: how jobs run."""
+"""How jobs run: files, processes, checkpoints, locks and failures."""

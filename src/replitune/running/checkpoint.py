@@ -1,9 +1,8 @@
 """A working folder from which a killed tuning run continues.
 
-It holds one file per finished decoding and a small ``state.json``, written last, whole or not
-at all. A fingerprint of settings and inputs guards against files of another run, the sha256
-of everything against a damaged disk, and a lock, which dies with its process, against two runs at
-once.
+It holds one file per finished decoding and a small ``state.json``, which is written last, complete or
+not at all. A fingerprint of settings and inputs guards against files of another run, the sha256 of
+every file against a damaged disk, and a lock, which ends with its process, against two runs at once.
 """
 
 from __future__ import annotations
@@ -70,7 +69,8 @@ class Checkpoint:
         return state if whole and state["fingerprint"] == self.mark else None
 
     def save_state(self, content: Mapping[str, Any]) -> None:
-        """Numbers survive exactly: JSON writes the shortest text that reads back the same."""
+        """Save the state. JSON preserves numbers exactly: it writes the shortest text that reads back as
+        the same number."""
         state = {"fingerprint": self.mark, "content": content, "files": self.files}
         state = json.loads(json.dumps(state, allow_nan=False))  # as it will be read
         with atomic_open(self.folder / _STATE) as handle:
@@ -93,7 +93,7 @@ class Checkpoint:
 
 @contextlib.contextmanager
 def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
-    """The locked checkpoint of a run; the folder is removed when the block ends well."""
+    """The locked checkpoint of a run; the folder is removed if the block ends without an error."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder / "lock", "another process is tuning in this folder"):
@@ -103,8 +103,8 @@ def opened(folder: str | Path, mark: str) -> Iterator[Checkpoint]:
 
 @contextlib.contextmanager
 def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica") -> Iterator[Path]:
-    """A folder that survives a kill, for a program's own checkpoints: locked while in use,
-    emptied when it was made with other settings or inputs, removed when the job is done."""
+    """A folder for a program's own checkpoints that survives when the job is killed. It is locked while
+    in use, emptied if it was made with other settings or inputs, and removed when the job is done."""
     if job.work is None:
         with TemporaryDirectory(prefix="replitune-work-") as name:
             yield Path(name)
@@ -129,7 +129,7 @@ def kept_folder(job: ReplicaJob, backend: Backend, stage: str = "train_replica")
 
 
 def listing(folder: Path | None) -> list[Any]:
-    """What distinguishes models without reading them: names, sizes, times."""
+    """Names, sizes and times of a model's files, which distinguish models without reading them."""
     if folder is None:
         return []
     files = sorted(path for path in folder.rglob("*") if path.is_file())

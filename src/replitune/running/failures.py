@@ -1,9 +1,9 @@
-"""Records of replicas that could not be made, where an experiment goes on without them.
+"""Records of replicas that could not be made, for experiments that go on without them.
 
-With `allow_missing_replicas` a job that fails for a reason that concerns its own replica alone
-writes, in place of its output, one line of JSON: ``{"failed": {"stage": ..., "system": ...,
-"replica": ..., "reason": ...}}``. It is not a translation, a weights file or a model, and every
-reader that does not expect it refuses it.
+With `allow_missing_replicas`, a job that fails for a reason that concerns only its own replica writes
+one line of JSON in place of its output: ``{"failed": {"stage": ..., "system": ..., "replica": ...,
+"reason": ...}}``. This is not a translation, a weights file or a model, so every reader that does not
+expect it refuses it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replitune.errors import ReplituneError
 from replitune.running.files import atomic_open
 
 IN_FOLDER = "failed.json"
-"""Name of the record where the output is a folder."""
+"""The name of the record in an output that is a folder."""
 _START = b'{"failed": '
 
 
@@ -62,15 +62,15 @@ def read_failure(path: str | Path) -> Failure | None:
 
 
 SHOWN = 5
-"""Most different messages of failed jobs that a run repeats at its end."""
+"""How many different messages of failed jobs a run repeats at its end."""
 
 
 LONGEST = 20
-"""Most lines of a message; one that began earlier was a warning."""
+"""The most lines of an error at the end of a log; a longer text began with a warning."""
 
 
 def last_words(logs: Mapping[str, str | Path]) -> str:
-    """The last messages of failed jobs, and what to do; `logs` has the log of each job by name."""
+    """The last messages of failed jobs, and what to do; `logs` maps the name of each job to its log."""
     if not logs:
         return "replitune: the run was stopped; to go on: replitune run, make resume"
     jobs: dict[str, list[str]] = {}
@@ -104,7 +104,7 @@ def last_message(log: Path) -> str:
 
 
 def refuse_failure(path: str | Path) -> None:
-    """Raise when a record stands in place of a file or a folder."""
+    """Raise an error if a record stands in place of a file or a folder."""
     failure = read_failure(path)
     if failure is not None:
         raise failure.error(path)

@@ -1,10 +1,10 @@
-"""Reading text strictly and writing files whole.
+"""Reads text strictly, and writes files completely or not at all.
 
-Text rules, for every file of segments: UTF-8; gzip when the content is gzip, whatever the
-name; one segment a line; lines end at LF, and one CR before it is dropped; a byte order mark
-at the start is dropped; NUL is an error. A file may have `largest_text()` bytes when unpacked,
-and a line of segments `LONGEST_LINE` characters. A last line without LF counts as a line. Other
-"line ends" of Unicode (U+2028, U+0085, ...) are text.
+Rules for every file of segments: UTF-8; gzip if the content is gzip, whatever the name; one segment
+per line; lines end at LF, and one CR before it is dropped; a byte order mark at the start is dropped;
+NUL is an error. A file may have at most `largest_text()` bytes when unpacked, and a line at most
+`LONGEST_LINE` characters. A last line without LF counts as a line. Other "line ends" of Unicode
+(U+2028, U+0085, ...) are text.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from replitune.running.supervisor import leave_if_orphaned
 GZIP_MAGIC = b"\x1f\x8b"
 
 LONGEST_LINE = 1_000_000
-"""Most characters of a segment: twice as many as a book has."""
+"""The most characters of a segment: twice as many as in a book."""
 
 BOMB = 200
-"""Text is unpacked to a few times its size; more than this, and more than `HARMLESS` bytes, is
-not text."""
+"""Text unpacks to a few times its packed size. Data that unpacks to more than so many times its size,
+and to more than `HARMLESS` bytes, is not text."""
 HARMLESS = 64 << 20
 
 
@@ -44,7 +44,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def memory() -> int:
-    """Bytes of memory that this process may use: the least of the machine's, the ulimit, and the
+    """Bytes of memory that this process may use: the least of the machine's memory, the ulimit, and the
     limit of its container or cluster job."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -52,7 +52,7 @@ def memory() -> int:
 
 
 def free_mb(folder: Path) -> int:
-    """Room on the disk of a folder, which need not be there yet."""
+    """Free space on the disk of a folder, which need not exist yet."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     return shutil.disk_usage(there).free >> 20
 
@@ -77,8 +77,8 @@ def _cgroup_limits() -> Iterator[int]:
 
 
 def largest_text() -> int:
-    """Most bytes of text that are read on this machine: a quarter of its memory, because text takes four
-    times its size when it is split into lines."""
+    """The most bytes of text that are read on this machine: a quarter of its memory, because text split
+    into lines takes four times its size."""
     return memory() // 4
 
 
@@ -90,7 +90,7 @@ written: dict[Path, None] = {}
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The content of `path`, unpacked when it is gzip."""
+    """The content of `path`, unpacked if it is gzip."""
     path = Path(path)
     most = largest_text()
     with _opened(path) as handle:
@@ -106,7 +106,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file for reading bytes, and say what is wrong with it when it cannot be."""
+    """Open a file for reading bytes, or raise an error that says why it cannot be opened."""
     try:
         with open(path, "rb") as handle:
             yield handle
@@ -122,7 +122,7 @@ def _opened(path: Path) -> Iterator[io.BufferedReader]:
 
 @contextlib.contextmanager
 def _undamaged(path: Path) -> Iterator[None]:
-    """What is wrong with gzip data when it cannot be unpacked."""
+    """Raise an error of ours for gzip data that cannot be unpacked."""
     try:
         yield
     except (EOFError, OSError, zlib.error) as error:
@@ -135,7 +135,7 @@ def _undamaged(path: Path) -> Iterator[None]:
 
 
 def _all_of(handle: IO[bytes], most: int) -> bytes:
-    """All of it, but of an endless source (a pipe, a device) only a little more than `most`."""
+    """The whole content; of an endless source (a pipe, a device), only a little more than `most` bytes."""
     pieces: list[bytes] = []
     size = 0
     while size <= most and (piece := handle.read(1 << 24)):
@@ -145,8 +145,8 @@ def _all_of(handle: IO[bytes], most: int) -> bytes:
 
 
 def _unpacked(data: bytes, path: Path, most: int) -> bytes:
-    """Content of gzip data, in pieces, so that a small file that unpacks to terabytes is refused
-    before it has filled the memory."""
+    """The content of gzip data. It is unpacked in pieces, so that a small file that unpacks to terabytes
+    is refused before it fills the memory."""
     allowed = min(most, max(HARMLESS, BOMB * len(data)))
     pieces: list[bytes] = []
     size = 0
@@ -182,7 +182,7 @@ def read_text(path: str | Path) -> str:
 
 
 def _decoded(data: bytes, path: str | Path, lines: int = 0, offset: int = 0) -> str:
-    """A part of a file as text; `lines`, `offset`: how many lines and bytes stand before it."""
+    """A part of a file as text; `lines`, `offset`: how many lines and bytes of the file precede it."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -217,8 +217,8 @@ def split_lines(text: str) -> list[str]:
 
 
 def read_blocks(path: str | Path, size: int = 1 << 24) -> Iterator[list[str]]:
-    """The lines of a text file, gz or plain, that need not fit into memory: those of about `size` bytes at
-    a time."""
+    """The lines of a text file, gz or plain, in blocks of about `size` bytes, so that the file need not
+    fit into memory."""
     path = Path(path)
     lines = offset = 0
     with _opened(path) as packed:
@@ -267,7 +267,7 @@ def sha256_file(path: str | Path) -> str:
 
 
 def sha256_lines(lines: Iterable[str]) -> str:
-    """SHA-256 of segments: the same for a file, its gz, and its CRLF copy."""
+    """SHA-256 of segments: the same for a file, its gz copy, and its CRLF copy."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode("utf-8", "surrogatepass"))
@@ -302,7 +302,7 @@ _folders: dict[Path, None] | None = None
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Write small files one after the other, and flush each of their folders once, at the end."""
+    """Write many small files, and flush each of their folders only once, at the end."""
     global _folders
     folders = _folders = {}
     try:
@@ -325,7 +325,7 @@ def flush(path: Path) -> None:
 
 
 def _flush_one(path: str | Path) -> None:
-    """Flush; a file system that cannot (EINVAL, ENOTSUP) is left to itself."""
+    """Flush one file or folder, if its file system can (else EINVAL or ENOTSUP)."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.fsync(number)
@@ -354,7 +354,7 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary name beside `path`; renamed to it on success, removed on failure."""
+    """A temporary path beside `path`, which is renamed to it on success and removed on failure."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
@@ -368,7 +368,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
-    """An empty folder beside `path`; it takes its place on success, and is removed on failure."""
+    """An empty folder beside `path`, which replaces `path` on success and is removed on failure."""
     with atomic_path(Path(path).absolute()) as temporary:
         temporary.mkdir()
         yield temporary
@@ -376,7 +376,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_open(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open for writing text (UTF-8, LF) or bytes ("wb"); the file appears whole or not at all."""
+    """Open a file for writing text (UTF-8, LF) or bytes ("wb"); it appears complete or not at all."""
     with atomic_path(path) as temporary:
         if "b" in mode:
             with open(temporary, mode) as handle:
@@ -392,8 +392,14 @@ def write_json(path: str | Path, value: Any, indent: int | None = 1) -> None:
         handle.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 
 
+def write_ascii_json(path: str | Path, value: Any) -> None:
+    """Write a value as JSON of ASCII characters; numbers that are not finite are an error."""
+    with atomic_open(path) as handle:
+        handle.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
-    """Write segments, one a line."""
+    """Write segments, one per line."""
     with atomic_open(path) as handle:
         buffer = io.StringIO()
         for line in lines:

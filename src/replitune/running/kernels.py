@@ -1,4 +1,4 @@
-"""Where numba keeps compiled kernels: a writable folder with nothing damaged in it.
+"""Where numba keeps compiled kernels: a writable folder without damaged files.
 
 numba unpickles them, so whoever can write there can run code as the user who reads them.
 """
@@ -14,8 +14,8 @@ CACHE = "NUMBA_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """The configured folder, the package, the cache of the user, or else a temporary
-    folder that no other user can write."""
+    """The configured folder, or else the first of these that can be written: the package, the user's
+    cache, a temporary folder that no other user can write to."""
     if named := os.environ.get(CACHE):
         return Path(named)
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
@@ -40,8 +40,8 @@ def can_be_written(folder: Path) -> bool:
 
 
 def prepare_cache() -> list[Path]:
-    """Before numba is imported, choose the folder and remove empty files from it: a power failure leaves
-    them, and numba would fail on them for ever. Returns what was removed."""
+    """Before numba is imported, choose the folder and remove empty files from it, which a power failure
+    can leave and on which numba would fail every time. Returns the removed files."""
     folder = cache_folder()
     empty = []
     for place, _, files in os.walk(folder):

@@ -1,4 +1,4 @@
-"""A fast start of commands: skips what libraries do at import and no command needs.
+"""Starts commands faster, by skipping work that libraries do when imported and that no command needs.
 
 Many jobs of the workflow take longer to start than to run, and there are thousands of them.
 """
@@ -16,7 +16,7 @@ from replitune import probes
 
 
 def start_lightly() -> None:
-    """For the rest of this process."""
+    """Skip such work for the rest of this process."""
     if probes.allowed() and not any(isinstance(finder, _After) for finder in sys.meta_path):
         sys.meta_path.insert(0, _After())
 
@@ -35,7 +35,7 @@ def _without_pandas(pyarrow: ModuleType) -> None:
 
 
 class _After:
-    """Does something after the import of a module."""
+    """A finder that calls a function after the import of a module."""
 
     waiting: ClassVar[dict[str, Callable[[ModuleType], object]]] = {
         "numba": _cache_first,

@@ -1,9 +1,9 @@
 """Locks: one process per job, one per working folder, one Snakemake per experiment.
 
-The lock of a folder is a file that names its owner, and is empty when it has none. The kernel locks it,
-too, where the file system can; where it cannot (ENOSYS, ENOLCK), or only for one machine, the file
-decides: on the owner's machine by the owner's process, and elsewhere, or where the name is damaged, by
-its time, which a living owner keeps updating.
+The lock of a folder is a file that names its owner, or is empty. The kernel locks the file, too, if
+the file system allows it. If it does not (ENOSYS, ENOLCK), or only within one machine, the file itself
+decides: on the owner's machine, by whether the owner's process is running; elsewhere, or if the name is
+damaged, by the file's time, which a living owner keeps updating.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from replitune.running.files import flush
 from replitune.running.processes import Process
 
 PATIENCE = 15.0
-"""Seconds that a job needs to notice that its run was killed, and to end."""
+"""Seconds within which a job notices that its run was killed, and ends."""
 RUN = ".run.lock"
-"""Lock file in the folder of an experiment, of the Snakemake that works on it."""
+"""Lock file in an experiment's folder, held by the Snakemake that works on it."""
 BEAT = 5.0
 """Seconds between two signs of life of an owner."""
 SILENCE = 20.0
-"""Seconds without one after which an owner on another machine is dead."""
+"""Seconds without a sign of life after which an owner on another machine counts as dead."""
 WIDTH = 512
-"""Bytes of every lock: written at once, so that a lock that changes hands is at no time empty."""
+"""Bytes of every lock. They are written at once, so that a lock that changes owners is never empty."""
 WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 """Errors of file systems without locks."""
 
@@ -42,7 +42,7 @@ WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 def owner_of(path: Path) -> Process | None:
-    """Who has a lock, or had it when it was killed."""
+    """The process that holds a lock, or held it when it was killed."""
     try:
         return Process.read(path.read_bytes())
     except OSError:
@@ -50,8 +50,8 @@ def owner_of(path: Path) -> Process | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether the owner of a lock is alive. If it is on another machine, or its name is damaged, this
-    takes some seconds to see."""
+    """Whether the owner of a lock is alive. If the owner is on another machine, or its name is damaged,
+    this takes some seconds."""
     owner = owner_of(path)
     if owner is not None and owner.is_running is not None:
         return owner.is_running
@@ -64,14 +64,14 @@ def is_held(path: Path) -> bool:
 
 
 def _has_owner(path: Path) -> bool:
-    """Alive or dead."""
+    """Whether a lock has an owner, alive or dead."""
     with contextlib.suppress(OSError):
         return path.stat().st_size > 0
     return False
 
 
 def died_here(path: Path) -> bool:
-    """Whether the owner was a process of this machine, and was killed."""
+    """Whether the owner was a process on this machine that was killed."""
     owner = owner_of(path)
     return owner is not None and owner.is_running is False
 
@@ -83,8 +83,8 @@ def is_abandoned(path: Path) -> bool:
 
 @contextlib.contextmanager
 def held(path: Path, taken: str) -> Iterator[None]:
-    """Hold a lock; `taken` is the message if somebody else holds it. It is released at the end of
-    the block, or when the process ends."""
+    """Hold a lock until the end of the block, or of the process; `taken` is the message if another
+    process holds it."""
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as handle:
         if not _take(handle, path):
             raise ReplituneError(taken, file=path.parent, found=_whose(path), fix="wait for it, or end it")
@@ -113,7 +113,7 @@ def _take(handle: IO[bytes], path: Path) -> bool:
             return False
         alone = False
     owner = owner_of(path)
-    # the kernel knows of all processes of this machine
+    # with the kernel's lock, an owner on this machine must be dead
     if not (alone and owner is not None and owner.is_running is not None) and is_held(path):
         return False
     mine = Process.this()
@@ -126,7 +126,7 @@ def _take(handle: IO[bytes], path: Path) -> bool:
 
 
 def _sign(path: Path) -> int:
-    """Its time, read by opening it, because network file systems cache it otherwise."""
+    """The time of the file, which is opened to read it, because network file systems cache it."""
     try:
         with open(path, "rb") as handle:
             return os.fstat(handle.fileno()).st_mtime_ns
@@ -136,7 +136,7 @@ def _sign(path: Path) -> int:
 
 def _beat(file: int, done: threading.Event) -> None:
     while not done.wait(BEAT):
-        with contextlib.suppress(OSError):  # of a network, for a while
+        with contextlib.suppress(OSError):  # a network may fail for a while
             os.utime(file)
 
 
@@ -145,11 +145,11 @@ def _beat(file: int, done: threading.Event) -> None:
 
 @contextlib.contextmanager
 def only_one(log: str | Path) -> Iterator[None]:
-    """Do a job of the workflow, named by its log, while no other process does it.
+    """Make sure that no other process does the same job of the workflow, which is named by its log.
 
-    The lock is a byte of ``results/<experiment>/.lock`` that belongs to the job, and is released
-    with the process. (Snakemake removes logs before a job, so they cannot be locked.) A log
-    elsewhere has no lock, and neither has a file system without locks.
+    The lock is a byte of ``results/<experiment>/.lock`` that belongs to the job; it is released when
+    the process ends. (Snakemake removes logs before a job, so these cannot be locked.) There is no
+    lock for a log elsewhere, or on a file system without locks.
     """
     place = _place(log)
     if place is None:
@@ -162,8 +162,8 @@ def only_one(log: str | Path) -> Iterator[None]:
 
 
 def is_at_work(log: str | Path) -> bool:
-    """Whether some process, on any machine, is doing this job. (A file system without locks
-    knows of none.)"""
+    """Whether some process, on any machine, is doing this job. (On a file system without locks, always
+    False.)"""
     place = _place(log)
     return place is not None and _is_locked(place[0], place[1], 1)
 
@@ -185,7 +185,7 @@ def _place(log: str | Path) -> tuple[Path, int] | None:
 
 
 def _is_locked(path: Path, byte: int, length: int) -> bool:
-    """Only asks, without locking; a length of 0 means everything from there on."""
+    """Whether another process has locked these bytes; a length of 0 means all bytes from `byte` on."""
     asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, byte, length, 0)
     try:
         with open(path, "rb") as handle:

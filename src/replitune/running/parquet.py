@@ -1,4 +1,4 @@
-"""Parquet files from any source."""
+"""Opens Parquet files from any source safely."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pyarrow.parquet as pq
 from replitune.running.files import memory
 
 NARROWEST = 4
-"""Fewest bytes of a value in memory: an index into texts, or a small number."""
+"""The fewest bytes of a value in memory: an index into texts, or a small number."""
 
 
 def parquet_file(path: str | Path, **options: Any) -> pq.ParquetFile:
     """The file, opened for reading; `pa.ArrowException` if it is damaged.
 
-    Memory for all rows that the file claims to have is allocated first, so one wrong bit could
-    use up all memory.
+    Reading starts by allocating memory for all rows that the file claims to have, so one wrong bit
+    could use up all memory.
     """
     try:
         file = pq.ParquetFile(path, **options)
     except UnicodeDecodeError as error:
         raise pa.ArrowInvalid(f"names of columns: {error}") from None
     metadata = file.metadata
-    # columns are not asked for: if they are damaged, that crashes the process
+    # metadata of columns is not read: if it is damaged, reading it crashes the process
     rows = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
     if rows != metadata.num_rows:
         raise pa.ArrowInvalid("its numbers of rows contradict each other")

@@ -1,4 +1,4 @@
-"""Processes as others know them, on this machine or elsewhere."""
+"""Identifies processes to other processes, on this machine or elsewhere."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def machine() -> str:
 
 
 class Process(NamedTuple):
-    """One that has a lock or has started jobs, or had when it was killed."""
+    """A process that holds a lock or started jobs; it may have been killed since."""
 
     machine: str
     number: int
     mark: str
-    """Distinguishes it from a later one with the same number; empty: unknown on its own machine."""
+    """Distinguishes it from a later process with the same number; empty if that was not known."""
 
     @classmethod
     def this(cls) -> Self:
@@ -34,7 +34,7 @@ class Process(NamedTuple):
 
     @classmethod
     def read(cls, content: str | bytes) -> Self | None:
-        """As JSON; None for anything else."""
+        """A process from JSON; None if the content is anything else."""
         try:
             return msgspec.json.decode(content, type=cls)
         except ValueError:
@@ -50,7 +50,7 @@ class Process(NamedTuple):
 
     @property
     def is_running(self) -> bool | None:
-        """None: nobody knows here."""
+        """Whether the process is running; None if that cannot be known here."""
         known = self.machine == machine() and self.mark
         return mark_of(self.number) == self.mark if known else None
 

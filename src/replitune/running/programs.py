@@ -1,4 +1,4 @@
-"""External programs in an experiment: words quoted for a shell, and what is missing."""
+"""External programs in an experiment: shell commands from templates, and what is missing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Value = str | Path | int | Sequence[str | Path]
 
 
 def filled(template: str, places: Mapping[str, Value], what: str = "the template") -> str:
-    """A shell command from a template: `{name}` becomes a quoted word (of a list: words);
-    `{{name}}` stays as `{name}`.
+    """A shell command from a template: `{name}` becomes a quoted word, or several for a list;
+    `{{name}}` becomes `{name}`.
 
     >>> filled("sort {source} > {output}", {"source": "my file", "output": "out"})
     "sort 'my file' > out"
@@ -38,7 +38,7 @@ def filled(template: str, places: Mapping[str, Value], what: str = "the template
             )
         if quoted[match.start()]:
             raise ReplituneError(
-                f"{what}: {{{name}}} stands inside quotes",
+                f"{what}: {{{name}}} is inside quotes",
                 found=template,
                 fix="close the quotes before it: values are quoted when they are filled in",
             )
@@ -50,7 +50,7 @@ def filled(template: str, places: Mapping[str, Value], what: str = "the template
 
 
 def uses(template: str, name: str) -> bool:
-    """Whether a template has a placeholder of this name."""
+    """Whether a template has a place of this name."""
     return any(match[2] == name and not (match[1] and match[3]) for match in _PLACE.finditer(template))
 
 
@@ -77,7 +77,7 @@ def _quoted_parts(template: str) -> list[bool]:
 
 
 def missing_program(name: str, fix: str) -> list[ReplituneError]:
-    """An error when a program is neither on the PATH nor a file that can be run."""
+    """An error if a program is neither on the PATH nor a file that can be run."""
     if shutil.which(name) is not None:
         return []
     where = "is not there" if "/" in name else "is not on the PATH"

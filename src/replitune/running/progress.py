@@ -1,4 +1,4 @@
-"""Progress of long work: lines and bars. On a terminal some overwrite themselves."""
+"""Shows the progress of long work in lines and bars; on a terminal, some overwrite the one before."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 30
 class Progress:
     """``say("reading")``, and ``with say.bar("decode", 1000, "lines") as done: done(200)``.
 
-    If it is not on a terminal, lines go to standard output, which is the log.
+    Without a terminal, lines go to standard output, which is the log.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -22,7 +22,7 @@ class Progress:
         self._open = False
 
     def __call__(self, line: str) -> None:
-        """A line; ``... step 3 of 11`` is overwritten by the next one."""
+        """Show a line; a line ``... step 3 of 11`` is overwritten by the next one."""
         if not self._live:
             print(line, flush=True)
             return
@@ -32,9 +32,9 @@ class Progress:
 
     @contextmanager
     def bar(self, what: str, total: int, unit: str) -> Iterator[Callable[..., None]]:
-        """A function that takes how much is done (and, once known, of how much). On a terminal a
-        bar is drawn anew at most ten times a second; elsewhere one line says at the end how much
-        was done in what time."""
+        """A function to call with the amount that is done (and the total, once it is known). On a
+        terminal, a bar is redrawn at most ten times a second; elsewhere, one line at the end says how
+        much was done in what time."""
         began, drawn, whole = time.monotonic(), -1.0, total
 
         def done(number: int, total: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Resources of jobs. Kept light, because the Snakefile imports it."""
+"""Resources of jobs. Imports little, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from replitune.settings import Settings, about
 
 
 class Resources(Settings):
-    """What the jobs of a system or of a metric ask for. Changes no result."""
+    """What the jobs of a system or of a metric ask for. It changes no result."""
 
     threads: Annotated[
         int | None, about("Threads of each job, passed on to its programs and libraries. Default 1.", ge=1)
@@ -24,7 +24,7 @@ class Resources(Settings):
     mem_mb: Annotated[
         int | None,
         about(
-            "Memory of each job. By default what the sizes of its texts tell; more when it is tried again.",
+            "Memory of each job. By default estimated from the sizes of its texts; more when tried again.",
             ge=1,
         ),
     ] = None

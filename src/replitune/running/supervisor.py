@@ -1,13 +1,13 @@
 """Programs end with the process that started them, and jobs with their run.
 
-A program runs in a session and a process group of its own. The group ends when the program has
-ended, when this process gets a signal, and, by a guard that waits on a pipe, when this process is
-killed. The program itself starts only when the guard is running, so that there is always one.
+A program runs in a session and a process group of its own. The group is ended when the program has
+ended, when this process gets a signal, and also, by a guard that waits on a pipe, when this process is
+killed. The program itself starts only after its guard, so that it is never without one.
 
 After `kill -9` of Snakemake its jobs keep running. They would go on writing while the next run makes
-the same files again, perhaps with other settings. So every job looks for the Snakemake process
-that started it (named in an environment variable by the Snakefile): twice a second, and before
-any file gets its final name.
+the same files again, perhaps with other settings. So every job checks whether the Snakemake process
+that started it (the Snakefile names it in an environment variable) is still alive: twice a second,
+and before any file gets its final name.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from replitune.running.processes import Process
 RUN = "REPLITUNE_RUN"
 """Environment variable: the Snakemake that starts jobs, as `Process` writes it."""
 PERIOD = 0.5
-"""Seconds between two checks that it is running."""
+"""Seconds between two checks that the run is alive."""
 PATIENCE = 5.0
-"""Seconds that a job has to end by itself when its run has ended."""
+"""Seconds that a job has to end by itself after its run has ended."""
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL: time to save a checkpoint."""
 LAST = 5
-"""Lines of a failed program's messages that its error repeats."""
+"""How many lines of a failed program's messages its error repeats."""
 
 
 # ---- programs that end with this process
 
 
 class Program:
-    """A running program; `with Program(...)` ends it and everything that it has started."""
+    """A running program; at the end of `with Program(...)`, it and all that it started are ended."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Program:
         stderr: int | IO[bytes] = STDOUT,
         kept: int = LAST,
     ) -> None:
-        """`what`: its name in messages. `converses`: we write to its standard input.
-        `kept`: length of `last_messages`."""
+        """`what`: its name in messages. `converses`: whether we write to its standard input. `kept`: the
+        length of `last_messages`."""
         self.what = what
         self.words = [str(word) for word in command]
         self.last_messages: deque[str] = deque(maxlen=kept)
@@ -67,7 +67,7 @@ class Program:
             raise self._cannot_start("no such program, or not allowed to be run")
         held = 'read -r go && exec "$@"' + ("" if converses else " </dev/null")
         variables = environment(threads)
-        # some shells drop variables whose names they do not allow, such as functions of bash
+        # some shells drop variables whose names they do not allow, such as bash functions
         odd = [f"{k}={v}" for k, v in variables.items() if not re.fullmatch(r"[A-Za-z_]\w*", k)]
         words = ["env", *odd, *self.words] if odd else self.words
         try:
@@ -86,7 +86,7 @@ class Program:
         except OSError as error:
             raise self._cannot_start(error.strerror) from None
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it was killed meanwhile
+        with contextlib.suppress(BrokenPipeError):  # it was killed in the meantime
             self.process.stdin.write(b"go\n")
             self.process.stdin.flush()
             if not converses:
@@ -104,8 +104,8 @@ class Program:
         self.stop()
 
     def follow(self, each_line: Callable[[str], object] | None = None) -> int:
-        """Its messages, line by line, to the end; returns the exit code, or minus the number of
-        the signal that it died of."""
+        """Pass on its messages, line by line, to the end. Returns the exit code, or minus the number of
+        the signal that killed it."""
         # children that outlive the program would hold the pipe open
         threading.Thread(target=self._end_what_it_left, daemon=True).start()
         messages = self.process.stderr or self.process.stdout
@@ -117,8 +117,8 @@ class Program:
         return self.process.wait()
 
     def check(self, code: int) -> None:
-        """Raise what an exit code means. A program that fails makes a `ReplicaError`; one that
-        is killed (for lack of memory, say) an ordinary error, because another try may succeed."""
+        """Raise an error for an exit code other than 0: a `ReplicaError` if the program failed, an
+        ordinary one if it was killed (for lack of memory, say), because another try may succeed."""
         if code < 0 or code > 128:  # a shell says 128 + signal
             number = -code if code < 0 else code - 128
             known = 1 <= number < signal.NSIG
@@ -138,7 +138,7 @@ class Program:
             )
 
     def stop(self, grace: float = GRACE) -> None:
-        """End the process group, children that outlive the program included."""
+        """End the process group, including children that outlive the program."""
         self._end_group(grace)
         self._guard.communicate(b"done\n")
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
@@ -162,7 +162,7 @@ class Program:
 def run(
     command: Sequence[str | Path], what: str, *, stdout: IO[bytes] | None = None, threads: int = 1
 ) -> None:
-    """Run a program to its end; its messages, and without `stdout` its output, go to the log."""
+    """Run a program to its end. Its messages go to the log, and so does its output without `stdout`."""
     with Program(
         command, what, threads=threads, stdout=stdout or PIPE, stderr=PIPE if stdout else STDOUT
     ) as program:
@@ -176,7 +176,7 @@ def run_shell(command: str, what: str, *, stdout: IO[bytes] | None = None, threa
 
 
 def environment(threads: int) -> dict[str, str]:
-    """The environment of a program: as many threads as its job has, never more."""
+    """The environment of a program, which may use as many threads as its job has, but no more."""
     number = str(threads)
     pools = ("OMP", "MKL", "NUMEXPR", "VECLIB", "RAYON")
     limits = {f"{pool}_NUM_THREADS": number for pool in pools}
@@ -194,7 +194,7 @@ _watched: Process | None = None
 
 
 def watch() -> None:
-    """End this process soon after the run that started it has ended, be it before this call."""
+    """End this process soon after the run that started it has ended, even if that was before this call."""
     global _watched
     run = Process.read(os.environ.get(RUN, ""))
     if run is None or run.is_running is None:
@@ -217,6 +217,6 @@ def leave_if_orphaned() -> None:
 def _look() -> None:
     while not orphaned():
         time.sleep(PERIOD)
-    os.kill(os.getpid(), signal.SIGTERM)  # removes temporary files on the way out
+    os.kill(os.getpid(), signal.SIGTERM)  # so that temporary files are removed
     time.sleep(PATIENCE)
     os._exit(128 + signal.SIGTERM)

@@ -1,1 +1,1 @@
-"""The stages of the workflow, one object each: see `replitune.experiment.stage`."""
+"""The stages of the workflow, one class each: see `replitune.experiment.stage`."""

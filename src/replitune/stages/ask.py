@@ -1,4 +1,4 @@
-"""answers/<testset>/<system>/<replica>.jsonl: what a server said, a line for each segment."""
+"""answers/<testset>/<system>/<replica>.jsonl: the answers of a server, one line per segment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from replitune.stages.system import TranslatingStage
 
 
 class Ask(TranslatingStage):
-    """Ask a server for the answers of one replica."""
+    """Ask a server for the answers that make one replica."""
 
     NAME = "ask"
     LOG = "ask/{system}/{replica}"

@@ -1,4 +1,4 @@
-"""decodes/<testset>/<system>/: outputs that are on disk already, all those of a system at once."""
+"""decodes/<testset>/<system>/: copies of given outputs, for all replicas of a system at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Collect(Stage):
-    """Take over the outputs of a system that are on disk."""
+    """Copy the given outputs of a system into the results."""
 
     NAME = "collect"
     LOG = "decode/{testset}/{system}"
@@ -27,7 +27,7 @@ class Collect(Stage):
     settings: dict[str, Any]
     testset: str
     base: str
-    """Where relative names of files start."""
+    """The folder in which relative names of files start."""
     replicas: Counts
 
     @classmethod

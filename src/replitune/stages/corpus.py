@@ -1,4 +1,4 @@
-"""corpus/: the text that is really used, and the account of it."""
+"""corpus/: the texts as they are used, and the hashes of the files that they were made from."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Corpus(Stage):
     LOG = "corpus/{part}"
     part: str
     corpus: dict[str, Any]
-    """What decides this part."""
+    """The settings that decide this part."""
     base: str
-    """Where relative names of files start."""
+    """The folder in which relative names of files start."""
     files: list[str]
     """The data files."""
 
@@ -69,7 +69,7 @@ class Corpus(Stage):
 
 
 class Account(Stage):
-    """The account of all texts."""
+    """Put together the accounts of all parts of the corpus."""
 
     NAME = "account"
     LOG = "corpus/inputs"

@@ -1,4 +1,4 @@
-"""decodes/<testset>/<system>/<replica>.txt: one line per segment, of all test sets in one job."""
+"""decodes/<testset>/<system>/<replica>.txt: one line per segment; one job makes all test sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from replitune.stages.system import TranslatingStage
 
 
 class Decode(TranslatingStage):
-    """Translate test sets by one replica."""
+    """Translate the test sets with one replica."""
 
     NAME = "decode"
     LOG = "decode/{system}/{replica}"

@@ -1,4 +1,4 @@
-"""derivations/<testset>/<system>.json: how the median replica came to its translations."""
+"""derivations/<testset>/<system>.json: how the median replica derived its translations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Derive(SystemStage):
     testset: str
     metric: dict[str, Any]
     id: str
-    """Of the metric that says which replica is the median."""
+    """The id of the metric by which the median replica is chosen."""
     replicas: Counts
 
     @classmethod

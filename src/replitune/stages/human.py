@@ -1,4 +1,5 @@
-"""tests/<testset>/human.parquet: which systems people prefer, by some judgements and all metrics."""
+"""tests/<testset>/human.parquet: which systems people prefer, from judgements of some segments and
+metrics on all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compile what an experiment needs, once, before its jobs start side by side.
+"""Compiles what an experiment needs, once, before its jobs run in parallel.
 
 Compiled code is kept in numba's cache; with a warm cache this takes a few seconds. It runs the
 real code on a tiny language pair: metrics (`Metric.has_kernels`) and backends
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
 
 Step = tuple[str, Callable[[], object]]
-"""What is compiled, and what compiles it."""
+"""What is compiled, and the function that compiles it."""
 
 
 class Kernels(Stage):
-    """Compile once what jobs would compile side by side."""
+    """Compile once what parallel jobs would each compile."""
 
     NAME = "kernels"
     MEMORY_MB = 430, 0.0
@@ -45,7 +45,7 @@ class Kernels(Stage):
 
     @classmethod
     def from_experiment(cls, experiment: Experiment) -> Self:
-        """Metrics and tests of the experiment and of its studies, each in one way only: numba
+        """The job for the metrics and tests of the experiment and of its studies, each only once: numba
         compiles for types, which options do not change."""
         settings = experiment.settings
         methods = list(settings.tests.methods)
@@ -84,7 +84,7 @@ class Kernels(Stage):
         with tempfile.TemporaryDirectory() as folder:
             tuning = self._tuning(Path(folder))
             if tuning and self.metrics and conditions.threads > 1:
-                # those of tests by another process: the two have hardly a kernel in common
+                # another process compiles those of tests: they share hardly any kernel with tuning
                 tests = msgspec.structs.replace(self, folder=folder, tuners=[], decoders=[])
                 command = [sys.executable, "-P", "-m", "replitune", "job", "kernels"]
                 program = Program([*command, "--settings", tests.json], "kernels of tests")
@@ -102,7 +102,7 @@ class Kernels(Stage):
             handle.write("compiled\n")
 
     def _tuning(self, folder: Path) -> list[Step]:
-        """Every decoder with every tuner."""
+        """Steps that compile every decoder with every tuner."""
         from replitune.backends.registry import get_backend
 
         return [
@@ -114,7 +114,7 @@ class Kernels(Stage):
 
 
 def steps_of_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> list[Step]:
-    """Score a tiny test set by every metric that has kernels, and test by every method."""
+    """Steps that score a tiny test set by every metric with kernels, and test it by every method."""
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.metrics.registry import METRICS
     from replitune.replicas import replica_ids
@@ -138,7 +138,7 @@ def steps_of_tests(metrics: Sequence[Entry], methods: Sequence[Entry]) -> list[S
         stores.append(scorer.statistics(systems))
 
     def test(method: Entry) -> None:
-        # it may name replicas that are not here
+        # options may name replicas that do not exist here
         options = {k: v for k, v in method.options.items() if not k.startswith("replica")}
         settings = TestSettings(methods=(Entry(method.name, options),), samples=64)
         compare(stores, settings, testset="kernels", seed=1)

@@ -1,4 +1,4 @@
-"""looks/<k>.json: what is settled, and which systems get more replicas."""
+"""looks/<k>.json: which pairs are settled, and which systems get more replicas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Look(Stage):
-    """One look at all pairs: what is settled, and which systems get more replicas."""
+    """One look at all pairs: which are settled, and which systems get more replicas."""
 
     NAME = "look"
     MEMORY_MB = 350, 95.0
@@ -25,11 +25,11 @@ class Look(Stage):
     number: int
     plan: Plan
     wanted: Counts
-    """By system, replicas of each kind at this look."""
+    """For each system, the number of replicas of each kind at this look."""
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
-        """As many as possible, or those that there were."""
+        """The most looks that are possible, or those that a record has."""
         if experiment.looks is None:
             return []
         record = experiment.record

@@ -1,4 +1,4 @@
-"""manifest.json: what made every file."""
+"""manifest.json: how every file was made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report reads of an experiment whose tests are done, in results/<experiment>."""
+"""Reads what the report shows of an experiment, from results/<experiment> after its tests."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": Calibr
 
 
 def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
-    """Everything that the settings of the job name. `unrepeatable`: the replicas that another run
-    would make differently."""
+    """The material of a report job. `unrepeatable`: the replicas that another run would make
+    differently."""
     folder = Path(job.folder)
     cells = with_names([Result.read(folder / "tests" / testset, metric) for testset, metric in job.cells])
     lead = [c for c in cells if c.metric == job.metrics[0] and c.testset in job.decoded]
@@ -105,7 +105,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
 
 
 def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivation]]]:
-    """Of the systems that record them, the replica and how it came to its translations."""
+    """For each system with derivations, the replica and the derivations of its translations."""
     derivations = {}
     for system in job.derived:
         if system in job.decoded[testset]:
@@ -115,7 +115,7 @@ def _derivations(job: Report, testset: str) -> dict[str, tuple[str, list[Derivat
 
 
 def _remarks(job: Report) -> list[str]:
-    """What a reader must know of the answers of servers."""
+    """What a reader must know about the answers of servers."""
     remarks = []
     for system, settings in (job.asked or {}).items():
         files = {
@@ -128,12 +128,12 @@ def _remarks(job: Report) -> list[str]:
 
 
 def _store(at: Places, cell: Result) -> SegmentStatistics:
-    """Of all systems."""
+    """The segment statistics of all systems of a cell."""
     return read_systems([at.store(cell.testset, cell.metric, name) for name in cell.systems])
 
 
 def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str, DistinctPairs]:
-    """Of all replicas that were scored, in the order of the store, by system."""
+    """For each system, the outputs of all replicas that were scored, in the order of the store."""
     by_system = {}
     for name in cell.systems:
         outputs = Outputs(store.segments)
@@ -152,7 +152,7 @@ def read_outputs(at: Places, cell: Result, store: SegmentStatistics) -> dict[str
 
 
 def read_histories(job: Report) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Of the systems that were tuned or trained."""
+    """For each system that was tuned or trained, the dev scores of its replicas."""
     histories: dict[str, dict[str, NDArray[np.float64]]] = {}
     for system in job.histories:
         for replica in sorted(replica_ids(job.systems[system])):

@@ -24,7 +24,7 @@ class Meta(MetricsStage):
     LOG = "meta/{testset}"
     settings: dict[str, Any]
     human: dict[str, str]
-    """Files of judgements: `human`, and perhaps `fluency`."""
+    """The files of judgements: `human`, and perhaps `fluency`."""
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
@@ -43,10 +43,7 @@ class Meta(MetricsStage):
 
     @property
     def inputs(self) -> Files:
-        return {
-            "stores": [path for paths in self.stores for path in paths],
-            "human": [*self.human.values()],
-        }
+        return {**super().inputs, "human": [*self.human.values()]}
 
     @property
     def outputs(self) -> Files:
@@ -77,8 +74,8 @@ def study_metrics(
     threads: int,
     systems: Sequence[str] | None = None,
 ) -> MetaStudy:
-    """The study of metrics, which is also printed. `files`: the judgements, `human`, of adequacy
-    where there are some of `fluency`, too."""
+    """The study of metrics, which is also printed. `files`: the file of judgements `human`, and perhaps
+    one of `fluency`; then `human` is about adequacy."""
     from replitune.meta.analysis import evaluate
     from replitune.meta.human import read_human
     from replitune.meta.human_cells import standardise

@@ -1,4 +1,4 @@
-"""tables/, figures/ and report.html: what people read."""
+"""tables/, figures/ and report.html: the report for readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Report(Stage):
-    """Tables, figures and the page."""
+    """Make the tables, the figures and the page."""
 
     NAME = "report"
     MEMORY_MB = 370, 550.0
@@ -28,32 +28,32 @@ class Report(Stage):
     VERSION = 16
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
-    """The replicas of each."""
+    """The replicas of each system."""
     decoded: dict[str, list[str]]
-    """The systems with translations of each test set."""
+    """For each test set, the systems that have translations of it."""
     derived: list[str]
-    """Systems that record the derivations of their translations."""
+    """The systems that record the derivations of their translations."""
     suites: list[str]
     histories: dict[str, str]
-    """The systems that keep a history: in the `folder` of a replica, or beside its `weights`."""
+    """Where each system keeps a history: in the `folder` of a replica, or beside its `weights`."""
     trained: bool
     """Whether there is a training text."""
     metrics: list[str]
     studies: dict[str, list[tuple[str, str]]]
     """(test set, metric) of the studies."""
     judged: list[str]
-    """Test sets that people judged."""
+    """The test sets that people judged."""
     baseline: str | None
     methods: list[dict[str, Any]]
     alpha: float
     family: str
     samples: int
     people: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """Test sets on which metrics sharpen people's judgements."""
+    """The test sets on which metrics sharpen people's judgements."""
     asked: dict[str, dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
-    """Systems whose translations are answers of a server, as their backend reads them."""
+    """Settings of the systems whose translations are answers of a server, for their backends."""
     looks: int | msgspec.UnsetType = msgspec.UNSET
-    """The last look, where looks have decided how many replicas there are."""
+    """The number of the last look, if looks decided how many replicas there are."""
 
     @classmethod
     def from_experiment(cls, experiment: Experiment) -> Self:
@@ -105,7 +105,7 @@ class Report(Stage):
 
     @property
     def numbers(self) -> list[str]:
-        """The tests and the studies."""
+        """The files of the tests and the studies."""
         at = self.at
         files = [at.tests(*cell, kind) for cell in self.cells for kind in TESTS]
         files += [at.study(study, *cell) for study, cells in self.studies.items() for cell in cells]
@@ -113,7 +113,7 @@ class Report(Stage):
 
     @property
     def texts(self) -> list[str]:
-        """Test sets, outputs and statistics of the segments that the report shows."""
+        """The files for the segments that the report shows: test sets, outputs, statistics."""
         files = [self.at.train[1]] if self.trained else []
         for testset, systems in self.decoded.items():
             files.append(self.at.testset(testset))
@@ -126,7 +126,7 @@ class Report(Stage):
         return files
 
     def answers(self, testset: str, system: str) -> dict[str, str]:
-        """What a server said, by replica and test set."""
+        """The files of a server's answers, by replica and test set."""
         if system not in (self.asked or {}):
             return {}
         return {
@@ -136,7 +136,7 @@ class Report(Stage):
 
     @property
     def runs(self) -> list[str]:
-        """What tuning or training recorded."""
+        """The histories of tuning or training."""
         return [
             (self.at.replica if kept == "folder" else self.at.history)(system, replica.id)
             for system, kept in self.histories.items()

@@ -1,5 +1,5 @@
 """stats/<testset>/<metric>/<system>.parquet: segment statistics of all replicas of a system; and
-those of the replicas that a look asks for, looks/stats/<testset>/<metric>/<system>/<n>.parquet."""
+looks/stats/<testset>/<metric>/<system>/<n>.parquet: those of the replicas that a look asks for."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Scoring(Stage):
     system: str
     metric: dict[str, Any]
     id: str
-    """Of the metric."""
+    """The id of the metric."""
     replicas: Counts
     batches: list[int] | msgspec.UnsetType = msgspec.UNSET
-    """Numbers of replicas of each kind at which looks have scored them already."""
+    """The numbers of replicas of each kind at which looks have already scored some of them."""
 
     @classmethod
     def for_replicas(
@@ -77,14 +77,14 @@ class Scoring(Stage):
 
     @property
     def scores(self) -> list[str]:
-        """The files of scores that something else computed."""
+        """The files of scores that were computed elsewhere."""
         file = self.metric.get("file")
         named = [str(output_file(file, self.system, one.id)) for one in self.members if file]
         return list(dict.fromkeys(named))
 
     @property
     def scored(self) -> Files:
-        """Statistics that looks have made already, and whose rows are taken over."""
+        """The statistics that looks have already made, whose rows are reused."""
         known = self.batches or []
         made = [self.at.batch(self.testset, self.id, self.system, n) for n in known]
         return {"batches": made} if made else {}
@@ -147,14 +147,14 @@ class Score(Scoring):
 
 
 class Batch(Scoring, kw_only=True):
-    """Segment statistics of the replicas that a look wants on top of those of the look before."""
+    """Segment statistics of the replicas that a look adds to those of the look before."""
 
     NAME = "batch"
     LOG = "batch/{testset}/{metric}/{system}/{n}"
     n: int
-    """Of each kind, with them."""
+    """The number of replicas of each kind, including these."""
     after: Counts
-    """Those that there are without them."""
+    """The replicas before these are added."""
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:

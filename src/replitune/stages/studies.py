@@ -1,5 +1,5 @@
-"""studies/{power,replication,calibrate}/<testset>/<metric>.parquet: what the replicas of one
-metric say beyond the tests of pairs. The commands of these names call the same functions."""
+"""studies/{power,replication,calibrate}/<testset>/<metric>.parquet: what scores of replicas by one
+metric show beyond the tests of pairs. The commands with these names call the same functions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from replitune.statistics.segments import SegmentStatistics
 
     PricesOf = Callable[[Sequence[str], str], Prices]
-    """Of two systems on a test set."""
+    """From two systems and a test set to prices."""
 
 FEWEST = 3
-"""Replicas of two systems, below which there is nothing to study."""
+"""Two systems need so many replicas each; with fewer there is nothing to study."""
 
 
 class Study(StoreStage):
-    """What the replicas of one metric say beyond the tests of pairs."""
+    """What scores of replicas by one metric show beyond the tests of pairs."""
 
     MEMORY_MB = 400, 85.0
     TESTS: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +46,7 @@ class Study(StoreStage):
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
-        """None when it is not asked for, or there are too few replicas."""
+        """Empty if the study is not asked for, or there are too few replicas."""
         if getattr(experiment.settings.studies, cls.NAME) is None:
             return []
         return [
@@ -62,7 +62,7 @@ class Study(StoreStage):
 
     @classmethod
     def is_possible(cls, experiment: Experiment, testset: str) -> bool:
-        """Whether there are replicas enough."""
+        """Whether there are enough replicas."""
         n = {system: len(experiment.replicas(system)) for system in experiment.decoding(testset)}
         return any(min(n.get(a, 0), n.get(b, 0)) >= FEWEST for a, b in experiment.pairs)
 
@@ -70,7 +70,7 @@ class Study(StoreStage):
     def from_experiment(cls, experiment: Experiment, testset: str, metric: str) -> Self:
         settings = plain(getattr(experiment.settings.studies, cls.NAME))
         tests = plain(experiment.settings.tests)
-        if "methods" in settings:  # those of the experiment, where it names none
+        if "methods" in settings:  # by default those of the experiment
             settings["methods"] = settings["methods"] or tests["methods"]
         own = {key: tests[key] for key in cls.TESTS}
         return cls.for_cell(experiment, testset, metric, settings=settings, tests=own)
@@ -80,7 +80,7 @@ class Study(StoreStage):
         return {"rows": self.at.study(self.NAME, self.testset, self.metric)}
 
     def statistics(self) -> list[SegmentStatistics]:
-        """Of each test set of a suite."""
+        """The statistics on the test set, or on each test set of a suite."""
         from replitune.significance.studies.pairs import with_systems
         from replitune.statistics.store import read_systems
 
@@ -106,7 +106,7 @@ class Power(Study):
 
     @classmethod
     def testsets_in(cls, experiment: Experiment) -> list[str]:
-        """And suites. Plans are of runs, not of samples."""
+        """Suites, too. None unless replicas are runs, because plans are about numbers of runs."""
         return [] if experiment.design != "runs" else experiment.tested
 
     def run(self, conditions: Conditions) -> None:
@@ -164,7 +164,7 @@ class Calibrate(Study):
 STUDIES = (Power, Replication, Calibrate)
 
 
-# ---- what they compute, and print on the terminal
+# ---- what the studies compute and print
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def power_rows(
     plans: Sequence[Plan] | None = None,
     prices: PricesOf | None = None,
 ) -> list[PowerRow]:
-    """Power curves of every pair. `plans`: others than those of the settings."""
+    """Power curves of every pair. `plans` replaces those of the settings."""
     from replitune.significance.difference import margin_iv
     from replitune.significance.pairs import pairs_of_systems
     from replitune.significance.studies import power
@@ -241,7 +241,7 @@ def replication_rows(
     tests: TestSettings,
     seed: int,
 ) -> list[ReplicationRow]:
-    """What each pair could have shown."""
+    """What smaller experiments could have shown, for each pair."""
     import numpy as np
 
     from replitune.report.terminal import print_table
@@ -279,7 +279,7 @@ def replication_rows(
 def calibration_rows(
     stores: Sequence[SegmentStatistics], settings: CalibrateSettings, seed: int
 ) -> list[list[CalibrationRow]]:
-    """The rows of each metric."""
+    """The rows of each store."""
     from replitune.report.terminal import print_table
     from replitune.report.terminal_studies import rejections
     from replitune.significance.studies.calibrate import calibrate, registered

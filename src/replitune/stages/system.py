@@ -1,4 +1,4 @@
-"""What the stages of one system have in common: its backend does the work."""
+"""The base of stages about one system, whose backend does the work."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class SystemStage(Stage):
     system: str
     backend: str
     settings: dict[str, Any]
-    """What the backend says decides this stage."""
+    """The settings that decide this stage, according to the backend."""
     reads: list[str]
-    """What it reads: train, dev, model, table, tuned, answers, source."""
+    """What the stage reads: train, dev, model, table, tuned, answers, source."""
     tuned: str
-    """Of one that reads `tuned`: whether that is `weights` or a `folder`."""
+    """What `tuned` is in this system: `weights` or a `folder`."""
 
     @classmethod
     def for_system(cls, experiment: Experiment, system: str, **settings: Any) -> Self:
-        """With what the system's backend says of this stage."""
+        """The job, with what the system's backend says about this stage."""
         backend = experiment.backends[system]
         return cls.create(
             experiment,
@@ -57,7 +57,7 @@ class SystemStage(Stage):
         return sizes.experiment.backends[self.system].disk_mb(self.NAME, sizes.text_mb("train"))
 
     def texts(self) -> Files:
-        """The files that it reads beside its own replica's."""
+        """The files that it reads, except those of its replica."""
         files: Files = {}
         if "train" in self.reads:
             files["source"], files["target"] = self.at.train
@@ -80,7 +80,7 @@ class SystemStage(Stage):
         return get_backend(self.system, self.settings, self.backend)
 
     def make_job(self, kind: type[J], conditions: Conditions, **fields: Any) -> J:
-        """What the backend is to do, with the texts that it reads."""
+        """The job for the backend, with the texts that it reads."""
         from replitune.corpus.testset import read_prepared
 
         files = self.texts()
@@ -96,7 +96,7 @@ class SystemStage(Stage):
 
 
 class ReplicaStage(SystemStage):
-    """One replica of a system."""
+    """A stage of one replica of a system."""
 
     replica: str
     paired: bool
@@ -129,7 +129,7 @@ class ReplicaStage(SystemStage):
 
 
 class TranslatingStage(ReplicaStage):
-    """Something for each segment of the test sets, by one replica."""
+    """A stage in which one replica makes something for each segment of the test sets."""
 
     KEPT = True
     testsets: list[str]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PAIRS_OF_THREAD = 20
 MOST_THREADS = 8
-"""Each has a pair of its own in memory."""
+"""Limited, because each thread has a pair of its own in memory."""
 
 
 class StoreStage(Stage):
@@ -35,7 +35,7 @@ class StoreStage(Stage):
     metric: str
     systems: list[str]
     suite: dict[str, float]
-    """Weights of the test sets, where `testset` is the name of a suite."""
+    """The weights of the test sets, if `testset` is the name of a suite."""
 
     @classmethod
     def for_cell(cls, experiment: Experiment, testset: str, metric: str, **settings: Any) -> Self:
@@ -74,7 +74,7 @@ class MetricsStage(Stage):
 
     @property
     def stores(self) -> list[list[str]]:
-        """Of each metric, those of all systems."""
+        """For each metric, the files of all systems."""
         return [stores_of(self.at, self.testset, metric, self.systems) for metric in self.metrics]
 
     @property
@@ -96,7 +96,7 @@ class Test(StoreStage):
     dev: list[str]
     """The systems with scores on dev."""
     looks: int | msgspec.UnsetType = msgspec.UNSET
-    """The last look, where these scores have decided how many replicas there are."""
+    """The number of the last look, if these scores decided how many replicas there are."""
 
     @classmethod
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
@@ -126,8 +126,8 @@ class Test(StoreStage):
         )
 
     def load(self, sizes: Sizes) -> float:
-        """Pools of outputs, for intervals, are as large as the statistics and what becomes of them; tests
-        that resample have four such copies of a pair."""
+        """Intervals need pools of outputs, which take as much memory as the statistics themselves; tests
+        that resample need four such copies of a pair."""
         largest = sizes.tested(self.testset, self.systems)
         resample = any(method["name"] != LEAD for method in self.tests["methods"])
         pair = sizes.tested(self.testset, self.systems, 2) if resample else 0.0
@@ -136,7 +136,8 @@ class Test(StoreStage):
 
     @staticmethod
     def threads(experiment: Experiment) -> int:
-        """That share the pairs, where many are resampled; each takes up to some seconds."""
+        """The threads that share the pairs: more than one only if many pairs are resampled, each of which
+        can take some seconds."""
         methods = experiment.settings.tests.methods
         resample = any(method.name != LEAD for method in methods)
         return min(MOST_THREADS, 1 + len(experiment.pairs) // PAIRS_OF_THREAD) if resample else 1
@@ -155,7 +156,7 @@ class Test(StoreStage):
         self.result(conditions.threads).write(Path(self.at.tests(self.testset, self.metric)).parent)
 
     def result(self, threads: int) -> Result:
-        """What the statistics on disk say."""
+        """The result of the statistics on disk."""
         from replitune.settings import read
         from replitune.significance.settings import TestSettings
         from replitune.statistics.store import read_systems
@@ -173,7 +174,7 @@ class Test(StoreStage):
         dev: Sequence[str] = (),
         threads: int = 1,
     ) -> Result:
-        """What these statistics say, by these tests."""
+        """The result of these statistics by these tests."""
         from replitune.results.comparing import compare
         from replitune.significance.looks.record import read_record
         from replitune.statistics.store import read_systems

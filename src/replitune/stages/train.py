@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Train(SystemStage):
-    """What the replicas of a system share."""
+    """Make what the replicas of a system share."""
 
     NAME = "train"
     LOG = "train/{system}"
@@ -45,7 +45,7 @@ class Train(SystemStage):
 
 
 class Table(SystemStage):
-    """The part of a model that one text can use."""
+    """Make the part of a model that one text can use."""
 
     NAME = "table"
     LOG = "table/{testset}/{system}"

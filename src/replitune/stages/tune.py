@@ -19,7 +19,7 @@ class MakeReplica(ReplicaStage):
 
     LOG = "tune/{system}/{replica}"
     tuning: dict[str, Any]
-    """As `replitune.tuning.settings.Tuning` reads it."""
+    """Settings that `replitune.tuning.settings.tuning_of` reads."""
 
     def make(self, conditions: Conditions, out: str, **fields: Any) -> None:
         from replitune.backends.interface import ReplicaJob

@@ -1,4 +1,4 @@
-"""The display of a run: on a terminal one line that is updated, elsewhere a line for every step."""
+"""Displays a run: on a terminal as one line that is updated, elsewhere as a line for every step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replitune.workflow.progress import Progress, stage_of
 REPLICAS = ("tune", "decode")
 """Stages with one job per replica."""
 SPEAKING = ("kernels", "train", "tune")
-"""Stages during which a job reports its progress: training runs beside the kernels."""
+"""Stages during which jobs report progress (kernels are compiled while systems are trained)."""
 
 
 class Display:
@@ -64,7 +64,7 @@ class Display:
         self._drawn = ""
 
     def finish(self) -> None:
-        """Print what the tests say, and where the results are."""
+        """Print the results of the tests, and where the report is."""
         progress = self.progress
         if (summary := progress.whole_summary()) is not None:
             print(summary, file=self.stream)
@@ -104,7 +104,7 @@ class Display:
             self._drawn = line
 
     def _state(self, done: int | None = None) -> str:
-        """Stage, replicas, jobs, CPU, time left."""
+        """The state in words: stage, replicas, jobs, CPU, time left."""
         progress = self.progress
         if progress.planned is None:
             return f"planning, {clock(time.monotonic() - self.began)}"
@@ -123,7 +123,7 @@ class Display:
 
 
 def words(name: str) -> str:
-    """``tune/baseline/mert-001`` in words; ``report/report`` is one."""
+    """The name of a job in words: ``tune baseline mert-001``; ``report`` for ``report/report``."""
     return " ".join(dict.fromkeys(name.split("/")))
 
 
@@ -133,7 +133,7 @@ def counted(stage: str, number: int) -> str:
 
 
 def clock(seconds: float) -> str:
-    """``0:42``, ``1:02:03``"""
+    """A time in words: ``0:42``, ``1:02:03``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

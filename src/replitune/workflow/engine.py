@@ -1,4 +1,4 @@
-"""Snakemake, as a program that ends with the process that started it."""
+"""Runs Snakemake as a program that ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Engine:
     file: Path
     profile: Path
     folder: Path
-    """Where its events go, and the results."""
+    """The folder of its events and results."""
     config: Sequence[str] = ()
-    """key=value"""
+    """Words key=value."""
     cores: str | None = None
     options: Sequence[str] = ()
     """Any other options of Snakemake."""
     resources: Sequence[str] = ()
-    """name=number: what jobs may take together."""
+    """Words name=number: what all running jobs together may take."""
 
     @property
     def command(self) -> list[str]:
@@ -43,7 +43,7 @@ class Engine:
             "--resources": list(self.resources),
         }
         for option, words in lists.items():
-            if option in options:  # if there are several, Snakemake takes the last
+            if option in options:  # of a repeated option, Snakemake uses only the last
                 first = options.index(option) + 1
                 options[first:first], lists[option] = words, []
         return [
@@ -70,7 +70,7 @@ class Engine:
         if not locks.is_abandoned(lock):
             return
         deadline = time.monotonic() + locks.PATIENCE
-        while locks.any_at_work(self.folder):  # its jobs notice, and end
+        while locks.any_at_work(self.folder):  # its jobs notice that it is gone, and end
             if time.monotonic() > deadline:
                 raise ReplituneError(
                     "jobs of an earlier run are at work in this folder",
@@ -83,8 +83,8 @@ class Engine:
 
 
 def interrupt(program: Program) -> None:
-    """As Ctrl-C does: Snakemake ends its jobs and releases its lock. A second Ctrl-C does not
-    wait for that."""
+    """Interrupt Snakemake as Ctrl-C does: it ends its jobs and releases its lock. A second Ctrl-C does
+    not wait for that."""
     try:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(program.process.pid, signal.SIGINT)

@@ -1,8 +1,9 @@
-"""What Snakemake tells logger plugins about its jobs, and what is kept of it.
+"""What Snakemake tells logger plugins about its jobs, and the part of it that is kept.
 
-`replitune run` names the plugin `replitune` (the package snakemake_logger_plugin_replitune), which
-writes lines of JSON beside the results for itself and for `replitune watch`. Without a plugin the
-Snakefile listens, for its last message. Imports nothing of Snakemake, which loads it at each start.
+`replitune run` uses the plugin `replitune` (the package snakemake_logger_plugin_replitune), which
+writes lines of JSON beside the results, for itself and for `replitune watch`. Without a plugin, the
+Snakefile listens, for its last message. This module imports nothing of Snakemake, which loads it at
+each start.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pathlib import Path
 
 Event = dict[str, str]
 STARTED, FAILED, EXECUTES, ERROR = "started", "failed", "executes", "error"
-"""A job has started; a job has failed; Snakemake is about to run jobs; Snakemake itself gives up."""
+"""A job has started; a job has failed; Snakemake is about to run jobs; Snakemake itself has failed."""
 NAME = ".run-{}.jsonl"
-"""The file beside the results, named by the process of Snakemake."""
+"""The file beside the results, named after the process of Snakemake."""
 
 
 def file_of(folder: Path, process: int) -> Path:
@@ -25,13 +26,13 @@ def file_of(folder: Path, process: int) -> Path:
 
 
 def forget_earlier(folder: Path) -> None:
-    """Remove events of runs other than that of this process."""
+    """Remove the events of all runs except that of this process."""
     for path in {*folder.glob(NAME.format("*"))} - {file_of(folder, os.getpid())}:
         path.unlink(missing_ok=True)
 
 
 def read_events(path: Path) -> list[Event]:
-    """Events on complete lines; none if there is no such file."""
+    """The events on complete lines; none if there is no such file."""
     try:
         lines = path.read_text("utf-8").splitlines(keepends=True)
     except OSError:
@@ -40,7 +41,7 @@ def read_events(path: Path) -> list[Event]:
 
 
 def failed_logs(events: list[Event]) -> list[str]:
-    """Logs of jobs that have failed and were not tried again."""
+    """Logs of jobs that failed and were not tried again."""
     last = {event["log"]: event["event"] for event in events if event["event"] in (STARTED, FAILED)}
     return [log for log, event in last.items() if event == FAILED]
 

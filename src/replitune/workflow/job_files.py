@@ -1,8 +1,8 @@
-"""Logs and records of jobs, looked at again and again: what has not changed is not read twice.
+"""Watches the logs and records of jobs without reading anything twice that has not changed.
 
-A folder in which no file was made or removed keeps its time, so it is not listed again; a time
-is trusted once two listings at that time were equal, because clocks of file systems are coarse.
-Only logs of jobs without a record still grow, and only their times are read. A file that vanishes
+A folder in which no file was made or removed keeps its time, so it is not listed again. A time is
+trusted once two listings at that time were equal, because clocks of file systems are coarse. Only the
+logs of jobs without a record still grow, so only their times are read again. A file that vanishes
 between two steps counts as missing.
 """
 
@@ -40,7 +40,7 @@ class JobFiles:
         self._folders: dict[str, _Folder] = {}
 
     def look(self) -> None:
-        """Read what is new."""
+        """Update the names and times of files."""
         before, self._folders = self._folders, {}
         todo = [""]
         while todo:
@@ -67,7 +67,7 @@ class JobFiles:
             f"{folder}{name.removesuffix(suffix)}": time
             for folder, listed in sorted(self._folders.items())
             for name, time in listed.times.items()
-            if name.endswith(suffix) and folder  # Snakemake's own is in no folder
+            if name.endswith(suffix) and folder  # Snakemake's own log is in no folder
         }
 
 
@@ -84,7 +84,7 @@ def _listed(path: Path, before: _Folder | None) -> _Folder | None:
                 elif entry.name.endswith((".json", ".log")) and not entry.name.startswith("."):
                     try:
                         listing.times[entry.name] = entry.stat().st_mtime_ns
-                    except OSError:  # it was removed meanwhile
+                    except OSError:  # it was removed in the meantime
                         continue
     except OSError:
         return None

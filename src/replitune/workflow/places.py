@@ -1,4 +1,4 @@
-"""Where the workflow is: in a wheel below this folder (setup.py), in a clone at its top."""
+"""Finds the files of the workflow: below this folder in a wheel (setup.py), at the top of a clone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def top() -> Path:
         if (folder / "Snakefile").is_file():
             return folder
     raise ReplituneError(
-        "the workflow is not where replitune is installed",
+        "the files of the workflow are not in the installation",
         file=here.with_name("files"),
         fix="install replitune again",
     )
 
 
 def profile(name: str) -> Path:
-    """The folder of a profile: one of ours by its name, or a folder of the user."""
+    """The folder of a profile: one of ours by its name, or the user's own folder."""
     given = Path(name)
     folder = top() / "workflow" / "profiles" / name if name in PROFILES else given
     if not (folder / "config.yaml").is_file():
@@ -38,8 +38,8 @@ def profile(name: str) -> Path:
 
 
 def profile_of(file: Path, given: str | None = None) -> Path:
-    """The folder of the profile that runs an experiment file: the one that lies beside it, unless
-    one is given."""
+    """The folder of the profile that runs an experiment file: the given one, or else the one beside the
+    file, or else that of a workstation."""
     own = file.parent / PROFILE
     if given is None and (own / "config.yaml").is_file():
         given = str(own)
@@ -47,7 +47,7 @@ def profile_of(file: Path, given: str | None = None) -> Path:
 
 
 def executor(profile: Path) -> str:
-    """What runs the jobs of a profile: this machine (`local`), or a cluster."""
+    """The name of what runs a profile's jobs: `local` for this machine, or that of a cluster."""
     return str(_settings(profile).get("executor", "local"))
 
 
@@ -55,7 +55,7 @@ STORAGE = "default-storage-provider"
 
 
 def stores_elsewhere(profile: Path, options: Sequence[str] = ()) -> bool:
-    """Whether a profile, or options of Snakemake, put results into a storage."""
+    """Whether a profile or options of Snakemake put results into a storage."""
     return STORAGE in _settings(profile) or any(word.startswith(f"--{STORAGE}") for word in options)
 
 

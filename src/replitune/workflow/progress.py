@@ -1,9 +1,9 @@
-"""How far a run is, read from what its jobs write anyway.
+"""The progress of a run, read from files that its jobs write in any case.
 
 A job has a log from its start and a record from its end (`replitune.ledger.records`); Snakemake
 removes the record of an earlier run before it makes something again. Snakemake writes down the
-planned jobs at its start (`replitune.ledger.runs`); its events, where it has the plugin, name the
-jobs that failed without a message of their own (`replitune.workflow.events`).
+planned jobs at its start (`replitune.ledger.runs`); its events, if it has the plugin, name the jobs
+that failed without a message of their own (`replitune.workflow.events`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ PATTERNS = {
     "kernels": re.compile(r"^compile \d+ of \d+ .*", re.MULTILINE),
     "tune": re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE),
 }
-"""By stage, the log lines in which long jobs report their progress."""
+"""The log lines in which long jobs report their progress, by stage."""
 KNOWN = 20
-"""Jobs of earlier runs whose times are read, per stage."""
+"""How many jobs of earlier runs have their times read, per stage."""
 RECENT = 6
-"""Jobs of a stage, the last ones, by which the next are judged: the first wait for compiled code."""
+"""How many of the last jobs of a stage predict the next ones (the first ones wait for compiled code)."""
 USUAL = {
     "kernels": 4.0,
     "train": 4.7,
@@ -54,40 +54,41 @@ USUAL = {
     "derive": 0.6,
     "ask": 0.3,
 }
-"""CPU seconds of a job before there is one to go by; of other stages 1."""
+"""CPU seconds assumed for a job before any is known, by stage; 1 for other stages."""
 COLD, REPORT = 30.0, (2.5, 1.0)
-"""The same where there are no compiled kernels yet; of the report, and more for each test of it."""
+"""The same for kernels that are not compiled yet; and for the report, with more for each test."""
 BETWEEN = 0.3
-"""Seconds that Snakemake takes for a job, where the machine is free."""
+"""Seconds that Snakemake itself takes for a job on a free machine."""
 SHRINK = 1.0, 4.0
-"""Seconds by which ratios of CPU to time, and of time to what was reckoned, are drawn towards 1."""
+"""Seconds added to both sides of two ratios, which draws them towards 1: job time to CPU time, and
+real time to estimated time."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A job that has ended well."""
+    """A job that has ended without an error."""
 
     name: str
-    """stage/names, like its log."""
+    """stage/names, as its log is named."""
     seconds: float
     cpu_seconds: float
 
 
 @dataclass
 class Progress:
-    """The jobs of a run, whose files are not older than `began` (nanoseconds)."""
+    """The jobs of a run; only files that are not older than `began` (nanoseconds) belong to it."""
 
     experiment: Experiment
     began: int
     run: Run | None = None
-    """The run with its planned jobs, once Snakemake has written it."""
+    """The run with its planned jobs, once Snakemake has written them."""
     finished: list[Finished] = field(default_factory=list)
     running: dict[str, float] = field(default_factory=dict)
-    """Names of jobs, with the time at which they were first seen."""
+    """Names of running jobs, with the time at which each was first seen."""
     failed: dict[str, Path] = field(default_factory=dict)
     """Failed jobs with their logs, the latest last."""
     messages: list[tuple[str, str]] = field(default_factory=list)
-    """(name of a job, line in which it reports its progress)."""
+    """Pairs (name of a job, line in which it reports its progress)."""
 
     def __post_init__(self) -> None:
         self.files = JobFiles(self.experiment.folder / "logs")
@@ -157,7 +158,7 @@ class Progress:
         return by_stage
 
     def _read_log(self, name: str) -> None:
-        """Complete lines since the last look, of a job that reports its progress."""
+        """Read the complete lines since the last look, if the job reports its progress."""
         if (pattern := PATTERNS.get(stage_of(name))) is None:
             return
         begin = self._read.get(name, 0)
@@ -180,12 +181,12 @@ class Progress:
         return None if self.run is None else Counter(map(stage_of, self.run.planned))
 
     def is_done(self, name: str) -> bool:
-        """Whether a job has ended: in this run, or earlier if it is not to be done again."""
+        """Whether a job is done: in this run, or in an earlier one and not to be done again."""
         to_do = self.run.planned if self.run is not None else frozenset[str]()
         return name in self._known or (name in self.files.records and name not in to_do)
 
     def counts(self, stage: str) -> tuple[int, int]:
-        """Jobs of the stage that are done, now or earlier, and all of them."""
+        """The number of jobs of a stage that are done, now or earlier, and of all its jobs."""
         names = self.names.get(stage, [])
         return sum(map(self.is_done, names)), len(names)
 
@@ -199,7 +200,7 @@ class Progress:
 
     @property
     def jobs(self) -> tuple[int, int]:
-        """Jobs of this run: done, and all known so far (looks may ask for more)."""
+        """The number of jobs of this run that are done, and of all known so far (looks may add more)."""
         known = 0 if self.run is None else len(self.run.planned)
         return len(self.finished), max(known, len(self.finished) + len(self.running))
 
@@ -208,9 +209,9 @@ class Progress:
         return sum(job.cpu_seconds for job in self.finished)
 
     def left(self) -> float | None:
-        """Estimated seconds left. A job takes as long as the last ones of its stage, and where there are
-        none, its usual CPU seconds times what jobs took for one so far. All that is then multiplied by
-        how long the run has taken beside what this way of reckoning gives for the jobs that are done."""
+        """Estimated seconds left. A job is expected to take as long as the last ones of its stage; if there
+        are none, its usual CPU seconds, times the time that jobs have taken per CPU second. The sum is
+        multiplied by the time that the run has taken, relative to such an estimate for what is done."""
         if self.run is None:
             return None
         parallel, now, (few, some) = self.run.parallel, time.monotonic(), SHRINK
@@ -221,7 +222,7 @@ class Progress:
         busy = sum(
             s * (min(2, parallel) if stage == "kernels" else 1)
             for stage, s in seconds.items()
-            if stage != "ask"  # which waits for a server
+            if stage != "ask"  # its jobs wait for a server
         )
         cpu = sum(job.cpu_seconds for stage, jobs in done.items() if stage != "ask" for job in jobs)
         slower = max((busy + few) / (cpu + few), 0.7)
@@ -236,7 +237,7 @@ class Progress:
             each = median(recent) if recent else max(guess, *(1.5 * t for t in (0.0, *at_work)))
             rest = sum(max(each - t, each / 4, (t - each) / 4) for t in at_work)
             rest += max(waiting - len(at_work), 0) * (each + between * parallel)
-            left += max(rest / min(parallel, waiting), min(each, rest))  # stages wait for each other
+            left += max(rest / min(parallel, waiting), min(each, rest))  # a stage waits for the one before
         so_far = [now - began for began in self.running.values()]
         reckoned = sum(so_far) / max(len(so_far), 1) + len(self.finished) * between
         reckoned += sum(s / min(parallel, len(done[stage])) for stage, s in seconds.items())
@@ -244,14 +245,14 @@ class Progress:
         return left * ((time.time_ns() - self._planned_at) / 1e9 + some) / (reckoned + some)
 
     def _usual(self, stage: str, seconds: float) -> float:
-        """CPU seconds of a job of a stage, one of which has had so many."""
+        """The usual CPU seconds of a job of a stage; `seconds` is what a running one has taken so far."""
         if stage == "report":
             return REPORT[0] + REPORT[1] * len(self.names["test"])
         usual = USUAL.get(stage, 1.0)
         return COLD if stage == "kernels" and seconds > usual else usual
 
     def tested(self) -> Result | None:
-        """Tests of the first suite or test set by the first metric that are done and will not be
+        """The tests by the first metric on the first suite or test set where they are done and will not be
         made again."""
         metric = self.experiment.metrics[0]
         for testset in [*self.experiment.suites, *self.experiment.tests]:
@@ -265,12 +266,12 @@ class Progress:
         return None
 
     def summary(self) -> Summary | None:
-        """What the tests that are done say, of the first suite or test set by the first metric."""
+        """The summary of these tests (`tested`)."""
         cell = self.tested()
         return None if cell is None or not cell.answers else self._summary([cell])
 
     def whole_summary(self) -> Summary | None:
-        """The same of all of them."""
+        """The summary of all tests that are done."""
         from replitune.results.wording import with_names
 
         experiment = self.experiment
@@ -298,7 +299,7 @@ def _read_result(folder: Path, metric: str) -> Result | None:
     try:
         return Result.read(folder, metric)
     except (ReplituneError, OSError):
-        return None  # being made again
+        return None  # it is being made again
 
 
 def stage_of(name: str) -> str:
@@ -316,7 +317,7 @@ def _finished(name: str, path: Path) -> Finished | None:
     try:
         record = msgspec.json.decode(path.read_bytes(), type=_Record)
     except (OSError, ValueError):
-        return None  # of another version, or removed meanwhile
+        return None  # from another version, or removed in the meantime
     return Finished(name, record.seconds, record.cpu_seconds)
 
 

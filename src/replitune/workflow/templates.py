@@ -1,7 +1,7 @@
 """New experiments: a folder with what `replitune run` needs, made from the files in config/.
 
-The files are those of a clone. Where a new folder differs (names of files, your own systems), their
-text is edited, so that comments stay.
+The files are the same as in a clone. Where a new folder differs (names of files, the user's systems),
+their text is edited, so that comments stay.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ rule default:  # Snakemake takes no default target from a file that is included
 class Template:
     about: str
     file: str
-    """Below the top of the workflow."""
+    """Its path below the top of the workflow."""
     scripts: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
-    """Beside `workflow`."""
+    """Extras needed besides `workflow`."""
     first: str = ""
-    """A command before the first run."""
+    """A command to run before the first run."""
 
 
 FETCH = "scripts/fetch_multi30k.py"
@@ -84,15 +84,15 @@ TEMPLATES = {
 
 @dataclass(frozen=True)
 class Given:
-    """One's own outputs, by names relative to the new folder."""
+    """The user's outputs, by names relative to the new folder."""
 
     references: Sequence[str]
     systems: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def write_experiment(folder: Path, name: str, given: Given | None = None) -> list[Path]:
-    """A new experiment in `folder`: its file, the schema, a profile, a Snakefile, what git
-    ignores. No existing file is overwritten."""
+    """Write a new experiment into `folder`: its file, the schema, a profile, a Snakefile, a .gitignore.
+    No existing file is overwritten."""
     template, files = TEMPLATES[name], top()
     text = (files / template.file).read_text("utf-8")
     text = text.replace("$schema=../schema/", "$schema=schema/")
@@ -109,7 +109,7 @@ def write_experiment(folder: Path, name: str, given: Given | None = None) -> lis
     for path in texts:
         if (folder / path).exists():
             raise ReplituneError(
-                "is there already", file=folder / path, fix="choose another folder, or remove it"
+                "already exists", file=folder / path, fix="choose another folder, or remove it"
             )
     for path, text in texts.items():
         with atomic_open(folder / path) as handle:
@@ -118,14 +118,14 @@ def write_experiment(folder: Path, name: str, given: Given | None = None) -> lis
 
 
 def profile_text(files: Path) -> str:
-    """The profile of a workstation, to be edited."""
+    """The profile of a workstation, for the user to edit."""
     text = (files / "workflow" / "profiles" / "workstation" / "config.yaml").read_text("utf-8")
     _, settings = text.split("\n", 1)
     return f"# Options of Snakemake for `replitune run` in this folder.\n{settings}"
 
 
 def with_outputs(text: str, given: Given) -> str:
-    """The experiment of own outputs, with these in place of the example."""
+    """The template `own-outputs` with these outputs in place of the example's."""
     first = next(iter(given.systems))
     lines = [
         line
@@ -155,12 +155,12 @@ def _words(files: Sequence[str]) -> str:
 
 SEGMENTS = 300
 EXAMPLE = {"baseline": 0.24, "better": 0.20}
-"""Systems of the example, with their share of wrong words."""
+"""The systems of the example, with their shares of wrong words."""
 RUNS = 3
 
 
 def write_example(folder: Path) -> Given:
-    """Made-up outputs of two systems, for users who have none yet."""
+    """Write made-up outputs of two systems, for users who have none yet."""
     from replitune.backends.corruption import corrupted_replica
     from replitune.corpus.synthetic import synthetic_testset
     from replitune.running.files import write_lines
@@ -183,5 +183,5 @@ def write_example(folder: Path) -> Given:
 
 
 def seen_from(folder: Path, names: Sequence[str]) -> list[str]:
-    """Names relative to here, made relative to `folder`; absolute ones stay."""
+    """Names relative to the working directory, made relative to `folder`; absolute ones stay."""
     return [n if os.path.isabs(n) else os.path.relpath(n, folder) for n in names]

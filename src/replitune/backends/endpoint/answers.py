@@ -1,9 +1,9 @@
-"""What a server answered, by the content of the request, and the journal that keeps it.
+"""The answers of a server, by the content of the request, and the journal that keeps them.
 
-The jobs of a system append to one journal, each line a CRC and a JSON: that a request was sent,
-with the most that it may cost; what was answered; that it was turned down and cost nothing. A
-killed job loses no answer, and a later one asks for the rest. A request without an outcome may have
-been billed, so it counts for the most that it may cost.
+The jobs of a system append to one journal. Each line has a CRC and a JSON object, which says that a
+request was sent and the most that it may cost, or what was answered, or that the request was refused
+and cost nothing. A killed job loses no answer, and a later job asks for the rest. A request without
+an outcome may have been billed, so it counts for the most that it may cost.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from replitune.errors import ReplituneError
 from replitune.running.locks import WITHOUT
 
 FLUSHED = 1.0
-"""Seconds of answers that a loss of power may lose; a killed process loses none."""
+"""The answers of so many seconds may be lost in a power failure; a killed process loses none."""
 
 Tokens = tuple[int, int]
-"""Of the prompt and of the answer."""
+"""Numbers of tokens of the prompt and of the answer."""
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The one choice of a response."""
+    """The only choice in a response."""
 
     request: str
-    """sha256 of what was asked."""
+    """sha256 of the request."""
     text: str
     finish: str = ""
     refusal: str = ""
@@ -46,7 +46,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Sent(msgspec.Struct, frozen=True, tag="sent"):
-    """An attempt."""
+    """An attempt to send a request."""
 
     request: str
     most: Tokens
@@ -55,7 +55,7 @@ class Sent(msgspec.Struct, frozen=True, tag="sent"):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
-    """Of an attempt that came to an end: what it cost instead of `most`, and what was answered."""
+    """The end of an attempt: what it cost instead of `most`, and the answer, if there was one."""
 
     most: Tokens
     tokens: Tokens
@@ -85,7 +85,7 @@ class Journal:
             self._read()
         if self.damaged:
             print(
-                f"warning: {path} has {self.damaged} damaged lines; what they had is asked again",
+                f"warning: {path} has {self.damaged} damaged lines; their requests are sent again",
                 file=sys.stderr,
             )
 
@@ -98,7 +98,8 @@ class Journal:
     def reserve(
         self, request: str, most: Tokens, budget: BudgetSettings, per_minute: float | None
     ) -> float | str:
-        """Note that a request is sent: the time at which it may be, or what it would exceed."""
+        """Note that a request is to be sent. Returns when it may be sent, or the limit that it would
+        exceed."""
         with self._alone():
             self._read()
             tokens = self.tokens[0] + most[0], self.tokens[1] + most[1]
@@ -110,7 +111,7 @@ class Journal:
             return at
 
     def settle(self, most: Tokens, tokens: Tokens, answer: Answer | None = None) -> None:
-        """Note what came of it."""
+        """Note the outcome of an attempt."""
         with self._alone():
             self._append(Ended(most, tokens, answer))
 
@@ -133,7 +134,7 @@ class Journal:
         text = msgspec.json.encode(record)
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         if os.write(self._file, line) != len(line):
-            raise ReplituneError("could not be written to its end", file=self.path, fix="is the disk full?")
+            raise ReplituneError("could not be written completely", file=self.path, fix="is the disk full?")
         self._note(record)
         self._read_to += len(line)
         if time.monotonic() > self._flushed + FLUSHED:
@@ -141,7 +142,8 @@ class Journal:
             self._flushed = time.monotonic()
 
     def _read(self) -> None:
-        """What was appended since the last time; a line that a killed process left is ended."""
+        """Read what was appended since the last time; a line that a killed process left unfinished is
+        ended."""
         size = os.fstat(self._file).st_size
         if size <= self._read_to:
             return
@@ -158,7 +160,7 @@ class Journal:
                 if int(check, 16) != zlib.crc32(text):
                     raise ValueError
                 self._note(_decode(text))
-            except ValueError:  # of msgspec, too
+            except ValueError:  # msgspec's errors, too
                 self.damaged += 1
 
     def _note(self, record: Sent | Ended) -> None:

@@ -1,6 +1,6 @@
 """`backend: endpoint`: translations by a language model behind an OpenAI-compatible server.
 
-The stage `ask` keeps what the server said, the stage `decode` makes lines of it.
+The stage `ask` keeps the server's answers; the stage `decode` makes lines of text from them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from replitune.replicas import Replica
 PLACE = re.compile(r"\{\{|\}\}|\{(\w*)\}")
 PLACES = ("source", "source_language", "target_language", "examples")
 OURS = ("model", "messages", "n", "stream")
-"""Of a request, what settings of `sampling` may not be."""
+"""Fields of a request that `sampling` may not set."""
 LENGTHS = ("max_tokens", "max_completion_tokens")
 OVERHEAD = 256
-"""Tokens that a server may put around a prompt; each of its bytes is one at most."""
+"""Tokens that a server may add around a prompt. Each byte of the prompt counts as one token at most."""
 SHORTEST_KEY = 8
-"""Characters. What looks like the key is taken out of answers, and a word must not."""
+"""In characters. The key is removed from answers wherever it occurs, so it must not be a common word."""
 LINES = ("match", "first_line", "quotes")
 QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」")
 
@@ -47,7 +47,7 @@ class Endpoint(Backend):
         return ("sample", "prompt")
 
     def kinds(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Samples of several prompts are a kind of replica for each prompt."""
+        """With several samples of several prompts, each prompt makes a kind of replica."""
         if {*counts} != {"sample", "prompt"}:
             return dict(counts)
         return {f"prompt{k:03d}": counts["sample"] for k in range(1, counts["prompt"] + 1)}
@@ -67,14 +67,14 @@ class Endpoint(Backend):
                 complain(here, f"key `{name}` is missing in {'.'.join(here)}")
         parts = urlsplit(given.url)
         if given.url and (parts.scheme not in ("http", "https") or "@" in parts.netloc or parts.query):
-            expected = (
-                "http:// or https://, without user, password or query: the key has a place of its own"
-            )
-            complain((*here, "url"), "is no address of a server", expected=expected)
+            expected = "http:// or https://, without user, password or query: the key is set by `key`"
+            complain((*here, "url"), "`url` is not the address of a server", expected=expected)
         if given.key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", given.key):
-            # what was found may be a key, so it is not shown
+            # the value may be a key, so it is not shown
             complain(
-                (*here, "key"), "is no name of an environment variable", expected="such as OPENAI_API_KEY"
+                (*here, "key"),
+                "`key` is not the name of an environment variable",
+                expected="such as OPENAI_API_KEY",
             )
         every: list[tuple[tuple[str | int, ...], str, Sequence[str]]] = [
             *((("prompts", n), text, PLACES) for n, text in enumerate(given.prompts)),
@@ -88,14 +88,14 @@ class Endpoint(Backend):
             if place[0] == "prompts" and "source" not in used:
                 complain((*here, *place), "a prompt without {source}")
             if "examples" in used and not given.examples:
-                complain((*here, "examples"), "how many examples is not said", fix="examples: 5")
-        if wrong := {*given.sampling} & {*OURS, str(given.seed_as)}:
-            complain((*here, "sampling"), "is said elsewhere", found=", ".join(sorted(wrong)))
+                complain((*here, "examples"), "the number of examples is not given", fix="examples: 5")
+        if wrong := ", ".join(sorted({*given.sampling} & {*OURS, str(given.seed_as)})):
+            complain((*here, "sampling"), "`sampling` has keys that other settings set", found=wrong)
         runs, prompts = experiment["replicas"].get("prompt"), len(given.prompts)
         if prompts and (prompts > 1 if runs is None else prompts < runs):
             complain(
                 (*here, "prompts"),
-                "the number of prompts is not that of runs by prompt",
+                "the number of prompts does not match `replicas`",
                 found=str(prompts),
                 expected="one prompt for `sample: n`; n prompts or more for `prompt: n`",
             )
@@ -112,11 +112,11 @@ class Endpoint(Backend):
             try:
                 re.compile(given.match)
             except re.error as error:
-                complain((*here, "match"), "is no regular expression", found=str(error))
+                complain((*here, "match"), "`match` is not a regular expression", found=str(error))
 
     @property
     def longest(self) -> int:
-        """Most tokens of an answer; 0: not known."""
+        """The most tokens that an answer may have; 0 if that is not known."""
         given = (self.settings.sampling.get(name) for name in LENGTHS)
         return max((n for n in given if isinstance(n, int)), default=0)
 
@@ -127,9 +127,9 @@ class Endpoint(Backend):
         value = os.environ.get(name, "")
         if len(value) < SHORTEST_KEY or not re.fullmatch(r"[!#-\[\]-~]+", value):
             raise ReplituneError(
-                f"environment variable {name} has no key of system {self.system}",
+                f"environment variable {name} holds no usable key for system {self.system}",
                 expected=f"{SHORTEST_KEY} characters or more, without blanks, quotes and backslashes",
-                fix=f"export {name}=..., or leave `key` out where the server wants none",
+                fix=f"export {name}=..., or leave `key` out if the server needs none",
             )
         return value
 
@@ -154,7 +154,7 @@ class Endpoint(Backend):
                 handle.write(msgspec.json.encode(journal.answers[one.key]) + b"\n")
 
     def _requests(self, job: ReplicaJob, testset: str, source: Sequence[str]) -> Iterator[Any]:
-        """One for each segment, with a seed of its own."""
+        """One request for each segment, each with its own seed."""
         from replitune.backends.endpoint.client import Request
         from replitune.streams import stream
 
@@ -193,7 +193,7 @@ class Endpoint(Backend):
 
     def decode(self, job: DecodeJob) -> list[str]:
         if job.answers is None:
-            raise ReplituneError("a server is asked by the workflow", fix="replitune run")
+            raise ReplituneError("only the workflow can ask a server", fix="replitune run")
         return [self._line(one.text) for one in read_answers(job.answers)]
 
     def _line(self, text: str) -> str:
@@ -207,7 +207,7 @@ class Endpoint(Backend):
         return text
 
     def remarks(self, answers: Mapping[str, Path]) -> list[str]:
-        """What a reader must know of the answers, by what they are of."""
+        """What a reader must know about files of answers, which are given by name."""
         remarks, models = [], Counter[str]()
         for name, path in answers.items():
             kinds = Counter[str]()
@@ -229,7 +229,7 @@ class Endpoint(Backend):
 
 
 def prompt_of(replica: Replica) -> int:
-    """Which prompt a replica uses: ``prompt-002`` and ``prompt002-001`` the second one."""
+    """The number of the prompt that a replica uses: 2 for ``prompt-002`` and ``prompt002-001``."""
     if replica.prefix == "prompt":
         return replica.index
     return int(replica.prefix.removeprefix("prompt")) if replica.prefix != "sample" else 1
@@ -242,7 +242,7 @@ def read_answers(path: Path) -> list[Any]:
     try:
         return [msgspec.json.decode(line, type=Answer) for line in read_lines(path)]
     except msgspec.DecodeError as error:
-        raise ReplituneError("are no answers of a server", file=path, found=str(error)) from None
+        raise ReplituneError("is not a file of a server's answers", file=path, found=str(error)) from None
 
 
 def places_in(text: str) -> set[str]:
@@ -250,5 +250,5 @@ def places_in(text: str) -> set[str]:
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """A template with its places filled in; what fills them is not searched for places."""
+    """A template with its places filled in; the values themselves are not searched for places."""
     return PLACE.sub(lambda m: m[0][0] if m[1] is None else places[m[1]], text)

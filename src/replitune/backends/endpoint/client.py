@@ -1,8 +1,8 @@
-"""Asks a server, by several threads: http.client with its connections kept open.
+"""Asks a server from several threads, by http.client with connections that stay open.
 
-A failed request is sent again after a pause, which the server may name (`Retry-After`); a failure
-that will not pass (a wrong key, an unknown model) ends the job. The key goes into one header and
-nowhere else: where the server repeats it, it is replaced before anybody sees it.
+A failed request is sent again after a pause, which the server may set (`Retry-After`); a permanent
+failure (a wrong key, an unknown model) ends the job. The key is put into one header and nowhere else;
+if the server repeats it, it is replaced before anybody sees it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from replitune.backends.endpoint.settings import EndpointSettings
 from replitune.errors import ReplituneError
 
 PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds after the first failure, twice as many after each further one, and the most."""
+"""Seconds to wait after the first failure, doubled after each further one, and their maximum."""
 PATIENCE = 3600.0
-"""The longest `Retry-After` that is waited for."""
+"""The longest `Retry-After`, in seconds, that is obeyed."""
 LARGEST = 64 << 20
-"""Bytes of a response."""
+"""The most bytes of a response."""
 AGAIN = (408, 409, 425, 429)
-"""Statuses that pass, as those from 500 on do."""
+"""Temporary failures, as are all statuses from 500 on."""
 
 
 class Request(NamedTuple):
     key: str
-    """sha256 of what is asked."""
+    """sha256 of the seed and the body."""
     body: bytes
     most: Tokens
-    """More than it can cost."""
+    """An upper bound of its cost."""
 
 
 class _Usage(msgspec.Struct):
@@ -65,17 +65,17 @@ class _Completion(msgspec.Struct):
 
 
 class _AttemptError(Exception):
-    """An attempt that may be made again."""
+    """A failed attempt that may be repeated."""
 
     def __init__(self, why: str, *, billed: bool, pause: float | None = None) -> None:
         super().__init__(why)
         self.billed = billed
-        """It may have been."""
+        """Whether the attempt may have been billed."""
         self.pause = pause
 
 
 class Asking:
-    """What the threads share."""
+    """The state that the threads share."""
 
     def __init__(
         self, settings: EndpointSettings, key: str | None, journal: Journal, requests: Sequence[Request]
@@ -86,11 +86,11 @@ class Asking:
         self.workers = [_Worker(self, n) for n in range(min(settings.concurrency, len(todo)))]
         self.error: BaseException | None = None
         self.not_before = 0.0
-        """The server asked everybody to wait."""
+        """Until then all threads wait, because the server asked for a pause."""
         self._changed = threading.Condition()
 
     def run(self) -> None:
-        """Ask for what the journal has no answer to."""
+        """Send every request to which the journal has no answer."""
         for worker in self.workers:
             worker.thread.start()
         while waiting := [worker for worker in self.workers if worker.thread.is_alive()]:
@@ -106,7 +106,7 @@ class Asking:
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Whether to go on after so many seconds, or less when a thread has failed."""
+        """Wait so many seconds, or until a thread fails; returns whether to go on."""
         with self._changed:
             self._changed.wait_for(lambda: self.error is not None, seconds)
         return self.error is None
@@ -120,15 +120,15 @@ class _Worker:
         self.number = number
         self.thread = threading.Thread(target=self._run, name=f"ask-{number}", daemon=True)
         self.open = False
-        """It has sent a request whose cost is not known yet."""
+        """Whether it has reserved a request whose cost is not known yet."""
         self._connection: http.client.HTTPConnection | None = None
         self._deadline: float | None = None
 
     def cut_if_overdue(self) -> None:
-        """A server that sends a byte now and then keeps every time-out of a socket from passing."""
+        """Close an overdue connection: a server that sends a byte now and then never times out a socket."""
         connection, deadline = self._connection, self._deadline
         if connection is not None and deadline is not None and time.monotonic() > deadline:
-            with contextlib.suppress(OSError, AttributeError):  # closed meanwhile
+            with contextlib.suppress(OSError, AttributeError):  # closed in the meantime
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
@@ -152,8 +152,8 @@ class _Worker:
                 if failures > self.asked.retries:
                     raise ReplituneError(
                         f"{self.asked.url} did not answer",
-                        found=f"{failure}, for the {failures}th time",
-                        fix="run again when it is well: what was answered is kept",
+                        found=f"{failure} (attempt {failures})",
+                        fix="run again when the server works; answers so far are kept",
                     ) from None
                 pause = min(PAUSE * 2 ** (failures - 1), LONGEST_PAUSE) * (1 + self.number % 8 / 16)
                 if failure.pause is not None:
@@ -168,7 +168,7 @@ class _Worker:
                 self.open = False
 
     def _reserve(self, request: Request) -> bool:
-        """Wait until the request may be sent; False where it may not be."""
+        """Wait until the request may be sent; False if it may not, because another thread failed."""
         while self.state.wait(self.state.not_before - time.monotonic()):
             at = self.journal.reserve(request.key, request.most, self.asked.budget, self.asked.per_minute)
             if not isinstance(at, str):
@@ -177,13 +177,13 @@ class _Worker:
                     return True
                 self.journal.settle(request.most, (0, 0))  # it was not sent
                 return False
-            # requests that are under way usually cost less than they may
+            # wait for open requests: they usually cost less than was reserved for them
             if not any(worker.open for worker in self.state.workers):
                 raise ReplituneError(
                     "the budget is used up",
                     file=self.journal.path,
                     found=at,
-                    fix="raise `budget`, and run again: what was answered is kept",
+                    fix="raise `budget`, and run again; answers so far are kept",
                 )
             self.state.wait(0.02)
         return False
@@ -225,13 +225,13 @@ class _Worker:
                 raise _AttemptError(said, billed=response.status >= 500, pause=pause)
         self.journal.settle(request.most, (0, 0))
         raise ReplituneError(
-            f"{self.asked.url} turned a request down",
+            f"{self.asked.url} refused a request",
             found=said,
-            fix="put `url`, `model`, `sampling` or the key right, and run again: answers are kept",
+            fix="correct `url`, `model`, `sampling` or the key, and run again; answers are kept",
         )
 
     def _connected(self) -> http.client.HTTPConnection:
-        """The connection, anew when the server has closed it meanwhile."""
+        """The open connection, or a new one if the server has closed it."""
         connection = self._connection
         if connection is not None and connection.sock is not None:
             if not select.select([connection.sock], [], [], 0)[0]:
@@ -276,7 +276,7 @@ def _answer_in(data: bytes, request: Request) -> tuple[Answer, Tokens]:
 
 
 def _pause(given: str | None) -> float | None:
-    """Seconds that `Retry-After` asks for, as a number or a date."""
+    """The seconds that `Retry-After`, a number or a date, asks for."""
     if given is None:
         return None
     try:

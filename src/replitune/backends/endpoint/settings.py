@@ -1,4 +1,4 @@
-"""The settings of `backend: endpoint`. Light."""
+"""The settings of `backend: endpoint`. Imports little."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from replitune.settings import Settings, about
 
 
 class BudgetSettings(Settings):
-    """The most that a system may ask for in this experiment; each request counts for the most that
-    it can cost until it has been answered. Nothing is sent that could exceed it."""
+    """The most that a system may spend in this experiment. Until a request is answered, it counts for
+    the most that it can cost. No request is sent that could exceed the budget."""
 
-    requests: Annotated[int | None, about("Requests, those that failed among them.", ge=1)] = None
+    requests: Annotated[int | None, about("Requests, including those that failed.", ge=1)] = None
     tokens: Annotated[int | None, about("Tokens of prompts and answers.", ge=1)] = None
     money: Annotated[float | None, about("In the currency of `prices`.", gt=0)] = None
     prices: Annotated[
-        tuple[float, float], about("Of a million tokens of prompts, and of a million of answers.")
+        tuple[float, float], about("For a million tokens of prompts, and for a million of answers.")
     ] = (0.0, 0.0)
 
     def cost(self, tokens: Sequence[int]) -> float:
         return sum(n * price for n, price in zip(tokens, self.prices, strict=True)) / 1e6
 
     def exceeded(self, requests: int, tokens: Sequence[int]) -> str | None:
-        """What would be beyond it."""
+        """The limit that these numbers exceed, if any, in words."""
         for what, spent, most in (
             ("requests", requests, self.requests),
             ("tokens", sum(tokens), self.tokens),
@@ -39,7 +39,7 @@ class BudgetSettings(Settings):
 
 class EndpointSettings(SystemSettings):
     """A language model behind a server with OpenAI's chat protocol (vLLM, llama.cpp, Ollama, hosted
-    ones). docs/backends.md has examples."""
+    services). docs/backends.md has examples."""
 
     url: Annotated[str, about("Required. Where `/chat/completions` is: `http://localhost:8000/v1`.")] = ""
     model: Annotated[str, about("Required. The server's name of the model.")] = ""
@@ -57,13 +57,13 @@ class EndpointSettings(SystemSettings):
     examples: Annotated[
         int, about("Pairs of dev that fill {examples}, drawn by the seed for each prompt.", ge=0)
     ] = 0
-    example: Annotated[str, about("Each of them, with {source} and {target}.")] = "{source}\n{target}\n"
+    example: Annotated[str, about("Each pair, with {source} and {target}.")] = "{source}\n{target}\n"
     sampling: Annotated[
         dict[str, Any], about("Passed on as it is: `{temperature: 0.7, top_p: 0.9, max_tokens: 500}`.")
     ] = msgspec.field(default_factory=dict)
     seed_as: Annotated[
         str | None,
-        about("What the server calls the seed; null: it is not sent, and only tells samples apart."),
+        about("The server's name for the seed; null: it is not sent, and only tells samples apart."),
     ] = "seed"
     key: Annotated[str | None, about("The environment variable with the key; it is read nowhere else.")] = (
         None
@@ -81,4 +81,4 @@ class EndpointSettings(SystemSettings):
         ),
     ] = None
     first_line: Annotated[bool, about("Only the first line that is not blank.")] = False
-    quotes: Annotated[bool, about("Take away one pair of quotes around the whole.")] = False
+    quotes: Annotated[bool, about("Remove one pair of quotes around the whole.")] = False

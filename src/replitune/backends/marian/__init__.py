@@ -1,1 +1,1 @@
-"""`backend: marian`: neural systems, one training seed per replica."""
+"""`backend: marian`: neural systems, with one training seed per replica."""

@@ -1,4 +1,4 @@
-"""`backend: marian`: neural systems. Light; everything else is imported late."""
+"""`backend: marian`: neural systems. Imports little: the rest is imported where it is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USED = {
 
 
 class Marian(Backend):
-    """A vocabulary for all replicas; each replica is a training with its own seed."""
+    """One vocabulary for all replicas; each replica is trained with its own seed."""
 
     name = "marian"
     Settings = MarianSettings
@@ -54,7 +54,7 @@ class Marian(Backend):
             training_options(given.architecture, given.options, given.vocabulary.shared)
         except ReplituneError as error:
             complain((*where, "options"), f"system {self.system}: {error.message}", **error.details)
-        # threads update the model as they come, in another order each time
+        # threads update the model whenever they finish, in a different order each time
         threads = given.resources.threads or 1
         if threads > 1 and given.deterministic:
             complain(
@@ -62,7 +62,7 @@ class Marian(Backend):
                 f"system {self.system}: training with several threads cannot be repeated",
                 found=f"threads: {threads}",
                 expected="one thread for each run: runs are trained side by side",
-                fix="say `deterministic: false` if you can do without the same bytes",
+                fix="set `deterministic: false` if each training may give other bytes",
             )
 
     def missing(self) -> list[ReplituneError]:
@@ -89,7 +89,7 @@ class Marian(Backend):
             print("vocabulary: " + ", ".join(dict.fromkeys(path.name for path in files)))
 
     def train_replica(self, job: ReplicaJob) -> None:
-        """Train, score dev as often as asked, and keep the best model."""
+        """Train, score dev as often as the settings say, and keep the best model."""
         from replitune.backends.marian.replica import make_replica
 
         threads = 1 if self.settings.deterministic else job.threads

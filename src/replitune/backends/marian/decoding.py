@@ -1,4 +1,4 @@
-"""Translations by a trained model: beam search, the n best with their scores."""
+"""Translations by a trained model: beam search, and the n best with their scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Translator:
-    """Beam search by models with these vocabularies."""
+    """Beam search with models that use these vocabularies."""
 
     vocabularies: Sequence[Path]
     settings: DecodingSettings
@@ -61,7 +61,7 @@ class Translator:
         return [translations[0][0] for translations in nbest_lists]
 
     def _run(self, model: Path, lines: Sequence[str], nbest: int | None) -> list[list[tuple[str, str]]]:
-        """(text, features and score as Marian writes them) of each line, best first."""
+        """For each line (text, features and score as Marian writes them), best first."""
         settings, threads = self.settings, self.program.threads
         with tempfile.TemporaryDirectory(prefix="replitune-decode-") as name:
             folder = Path(name)
@@ -75,7 +75,7 @@ class Translator:
                 "normalize": settings.normalize,
                 "word-penalty": settings.word_penalty,
                 "max-length-factor": settings.max_length_factor,
-                # longer sentences would be left out, and pieces are no more than bytes
+                # Marian leaves out longer sentences; there are no more pieces than bytes
                 "max-length": max(len(line.encode()) for line in lines) + 2,
                 "mini-batch": settings.mini_batch,
                 "maxi-batch": 100,
@@ -102,7 +102,7 @@ class Translator:
 
 
 def _nbest_lists(output: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """From `id ||| text ||| F0= -1.2 ||| -0.3` in order of the ids."""
+    """The lists in order of their ids, from lines `id ||| text ||| F0= -1.2 ||| -0.3`."""
     listed: list[list[tuple[str, str]]] = []
     for line in output:
         number, text, rest = line.split(" ||| ", 2)

@@ -1,7 +1,7 @@
-"""Marian's training options: those of an experiment over the defaults of its architecture.
+"""Marian's training options: those of an experiment override the defaults of its architecture.
 
-Names are Marian's own, and Marian refuses unknown ones. Files, seeds, threads and the length of
-training are set by replitune: their options are refused, with what to write instead.
+Names are Marian's own, and Marian refuses unknown ones. replitune sets files, seeds, threads and the
+length of training: it refuses options for these, and says what to write instead.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ INSTEAD = {
     "say `architecture: transformer`, and what differs as options": ("task",),
 }
 RESERVED = {name: instead for instead, names in INSTEAD.items() for name in names}
-"""Options that replitune sets itself, with what to say instead."""
+"""Options that replitune sets itself, with what to write instead."""
 
 SHARED = {
     "learn-rate": 0.003,
@@ -95,11 +95,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Small architectures, which train in minutes on one processor core."""
 
 COST_TYPES = ("ce-mean-words", "ce-sum")
-"""Those whose cost Marian prints per target word."""
+"""Cost types that Marian prints per target word."""
 
 
 class MarianOptions(Kind):
-    """Marian's own options by their names, without those that replitune sets."""
+    """Marian's options by their own names, except those that replitune sets."""
 
     words = "a mapping of Marian's options for models and training, by their own names"
 
@@ -118,12 +118,12 @@ class MarianOptions(Kind):
 def training_options(
     architecture: str, given: Mapping[str, Any], shared_vocabulary: bool
 ) -> dict[str, Any]:
-    """The architecture's options with those `given`, which were read, over them; each name once.
+    """The architecture's options, overridden by those `given`, which `MarianOptions` has read.
 
-    Embeddings of both languages are one where the vocabulary is.
+    Both languages share embeddings if they share the vocabulary.
     """
     for name, default in PRESETS[architecture].items():
-        # Marian would make 8 of 8.5, and true of any text
+        # Marian would read 8.5 as 8, and any text as true
         if not fits(type(default), given.get(name, default)):
             raise ReplituneError(
                 f"option {name} is not allowed", found=repr(given[name]), expected=f"such as {default!r}"

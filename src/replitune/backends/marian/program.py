@@ -1,4 +1,4 @@
-"""Running Marian: the one in the package pymarian, or a binary of the user's."""
+"""Runs Marian, either from the package pymarian or the user's own program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from replitune.running.supervisor import Program
 
 PYMARIAN = "pymarian"
 KEPT = 400
-"""Last lines of Marian's messages, in which the reason of a failure is looked for."""
+"""How many of Marian's last messages are searched for the reason of a failure."""
 
 
 def missing(binary: str) -> list[ReplituneError]:
@@ -62,8 +62,8 @@ def run(
 ) -> None:
     """Run a command of Marian to its end; `each_line` gets its messages as they come.
 
-    Marian, MKL and OpenMP use `threads` threads and no more. Marian ends with this process, however
-    that ends: otherwise it would go on training, and write into the folder of the next run.
+    Marian, MKL and OpenMP use at most `threads` threads. However this process ends, Marian ends with
+    it: otherwise it would go on training, and write into the folder of the next run.
     """
     program = [sys.executable, "-P", "-m", PYMARIAN] if binary == PYMARIAN else [binary]
     with Program(
@@ -75,7 +75,7 @@ def run(
 
 
 def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
-    """The reason from Marian's messages: its last error that is more than a place in its code."""
+    """The reason from Marian's messages: the last error that is more than a place in Marian's code."""
     errors = [
         match[1]
         for line in tail
@@ -85,7 +85,7 @@ def _failure(what: str, code: int, tail: deque[str]) -> ReplituneError:
     fix = None
     if code == -signal.SIGKILL:
         reason = "it was killed"
-        fix = "often for want of memory: give the job more, or Marian less (option workspace)"
+        fix = "often for lack of memory: give the job more, or Marian less (option workspace)"
     elif reason == "Not implemented":
         fix = "Marian says this of an option whose value has the wrong type: check `options`"
     return ReplituneError(f"marian {what} failed", found=reason or f"exit status {code}", fix=fix)

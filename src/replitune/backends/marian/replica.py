@@ -1,4 +1,4 @@
-"""The job that trains one replica: its checkpoint, and the folder that it leaves."""
+"""The job that trains one replica, with its checkpoint and the folder that it writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from replitune.tuning.history import write_history
 
 
 def make_replica(system: str, settings: MarianSettings, program: Program, job: ReplicaJob) -> None:
-    """Train one replica to the folder `job.out`: model, model.json and history.parquet."""
+    """Train one replica into the folder `job.out`: model, model.json and history.parquet."""
     model, dev = needed(job.model, "model"), needed(job.dev, "testset")
     vocabularies = vocabulary_files(model)
     whole = needed(job.train, "source-text")
@@ -93,7 +93,7 @@ def _written(settings: Settings) -> dict[str, Any]:
 
 
 def _keep(best: Best, account: Mapping[str, Any], out: Path) -> None:
-    """The best model, its description, and the history of its training."""
+    """Write the best model, its description, and the history of its training."""
     with new_folder(out) as folder:
         shutil.copy(best.model, folder / MODEL)
         write_history(folder / "history.parquet", best.history, Round)

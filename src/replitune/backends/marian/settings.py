@@ -1,4 +1,4 @@
-"""The settings of neural systems. Light: the Snakefile imports them."""
+"""The settings of neural systems. Imports little, because the Snakefile imports it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class VocabularySettings(Settings):
     shared: Annotated[bool, about("One vocabulary for both languages.")] = True
     normalization: Annotated[
         Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"],
-        about("SentencePiece's normalisation; `identity` leaves the text, as references are left."),
+        about("SentencePiece's normalisation; `identity` leaves the text as it is, like the references."),
     ] = "identity"
     byte_fallback: Annotated[bool, about("Write unknown characters as bytes.")] = False
 
@@ -40,7 +40,7 @@ class VocabularySettings(Settings):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """(source, target)"""
+        """The sizes (source, target)."""
         return self.size if isinstance(self.size, tuple) else (self.size, self.size)
 
 
@@ -51,7 +51,7 @@ class TrainingSettings(Settings):
         "20e"
     )
     every: Annotated[
-        Length, about("Translate and score dev each time, by `tuning.metric`; the best model is kept.")
+        Length, about("How often dev is translated and scored, by `tuning.metric`; the best model is kept.")
     ] = "1e"
     patience: Annotated[int, about("Stop after so many scores in a row that are not better.", ge=1)] = 5
     min_gain: Annotated[
@@ -67,7 +67,7 @@ class TrainingSettings(Settings):
             )
 
     def end_of(self, number: int) -> str | None:
-        """Where round `number`, from 1, ends; None when the one before it was the last."""
+        """Where round `number`, counted from 1, ends; None if the round before it was the last."""
         step, last = int(self.every[:-1]), int(self.length[:-1])
         if (number - 1) * step >= last:
             return None
@@ -75,8 +75,8 @@ class TrainingSettings(Settings):
 
 
 class DecodingSettings(Settings):
-    """Beam search. Sentences of similar length go through the network together; which ones do is
-    decided by the text alone, so that the same text gives the same bytes."""
+    """Beam search. Sentences of similar length go through the network together. Which ones these are
+    depends only on the text, so that the same text gives the same bytes."""
 
     beam: Annotated[int, about("Width of the beam.", ge=1)] = 5
     normalize: Annotated[float, about("Power of the length by which scores are divided.", ge=0)] = 0.6
@@ -89,7 +89,7 @@ class DecodingSettings(Settings):
 
 
 class MarianSettings(SystemSettings):
-    """A neural system, trained by Marian (extra `nmt`) once per run, each time with another
+    """A neural system, trained by Marian (extra `nmt`) once per run, each time with a different
     seed. See docs/backends.md."""
 
     architecture: Annotated[
@@ -102,8 +102,8 @@ class MarianSettings(SystemSettings):
     options: Annotated[
         Any,
         about(
-            "Marian's options for models and training that differ, by their own names: `{dim-emb: "
-            "256, learn-rate: 0.001}`."
+            "Marian's options for models and training, where they differ from the defaults of the "
+            "architecture: `{dim-emb: 256, learn-rate: 0.001}`."
         ),
         MarianOptions(),
     ] = msgspec.field(default_factory=dict)

@@ -1,11 +1,9 @@
-"""Training one replica: in rounds, with a translation of dev after each, until that stops
-getting better.
+"""Trains one replica in rounds, and translates dev after each, until its score stops improving.
 
-A round is a run of Marian from the checkpoint of the round before it, with a seed of its own.
-Marian's own validation would need another process for every score, and a killed Marian continues
-only from its last save, with other numbers. Rounds begin at the same places whether or not a run
-was interrupted, so a training that was killed and continued ends with the same bytes as one that
-was not.
+In a round, Marian runs from the checkpoint of the round before, with a seed of its own. Marian's own
+validation would need another process for every score, and a killed Marian continues only from its
+last save, with different numbers. Rounds begin at the same places whether or not the training was
+interrupted, so a training that was killed and continued ends with the same bytes.
 """
 
 from __future__ import annotations
@@ -37,9 +35,9 @@ from replitune.streams import seed_sequence
 
 MODEL = "model.npz"
 SIDES = ("train.source.txt", "train.target.txt")
-"""In a model's folder, when the system is trained on a part of the parallel text."""
+"""Files in a model's folder if the system is trained on a part of the parallel text."""
 SHOWN = re.compile(r"Up\. ([\d,]+) .*? Cost (\S+)")
-"""A line of Marian's progress: update, and cost per word since the line before."""
+"""A line of Marian's progress: the update, and the cost per word since the line before."""
 ABSURD = 10.0
 """A training whose cost is this many times that of random guessing has diverged."""
 
@@ -51,13 +49,13 @@ class Round:
     iteration: int
     update: int
     epoch: int
-    """Whole epochs that were seen."""
+    """Number of complete epochs."""
     dev_score: float
     cost: float
-    """Training cost per target word, as Marian showed it last."""
+    """Training cost per target word, as Marian last showed it."""
     seconds: float
     dev_seconds: float
-    """Of these, translating and scoring dev."""
+    """The part of `seconds` spent on translating and scoring dev."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +79,12 @@ class Training:
     settings: TrainingSettings
     translator: Translator
     seed: int
-    """The experiment's."""
+    """The experiment's seed."""
     stream: Sequence[str | int]
     """The names of the replica's random streams."""
 
     def run(self, checkpoint: Checkpoint) -> Best:
-        """Train to the end, from where `checkpoint` is."""
+        """Train to the end, starting from the state in `checkpoint`."""
         state: dict[str, Any] = checkpoint.load() or {"rounds": [], "best": None}
         folder = checkpoint.folder
         if state["rounds"]:
@@ -123,7 +121,7 @@ class Training:
                 state["best"] = {"dev_score": score, "iteration": number}
                 flush(Path(shutil.copy(running / MODEL, folder / f"best-{number:04d}.npz")))
             put(running, done)
-            # The state names only files that are whole, so it comes last.
+            # The state must name only complete files, so it is saved last.
             checkpoint.save_state(state)
             self._clear(folder, number, state["best"]["iteration"])
             say(
@@ -148,7 +146,7 @@ class Training:
         return self.settings.end_of(done + 1)
 
     def _train(self, running: Path, number: int, until: str) -> tuple[dict[str, Any], float]:
-        """One round: Marian's account of it, and the last cost that it showed."""
+        """Train for one round; returns Marian's progress file and the last cost that it showed."""
         program = self.translator.program
         sequence = seed_sequence(self.seed, "tune", *self.stream, "round", number)
         seed = int(sequence.generate_state(1)[0])
@@ -191,7 +189,7 @@ class Training:
         return progress, costs[-1]
 
     def _refuse_divergence(self, cost: float, update: int) -> None:
-        """Stop a training that has diverged: it would only go on to produce nonsense."""
+        """Stop a training that has diverged, since it would only produce nonsense."""
         guessing = math.log(self._size)
         if not cost < ABSURD * guessing:
             raise ReplicaError(
@@ -203,7 +201,7 @@ class Training:
 
     @cached_property
     def _size(self) -> int:
-        """Pieces of the larger vocabulary."""
+        """Number of pieces of the larger vocabulary."""
         import sentencepiece
 
         return max(
@@ -224,7 +222,7 @@ class Training:
 
     @staticmethod
     def _clear(folder: Path, number: int, best: int) -> None:
-        """Remove what is needed neither to resume nor for the result."""
+        """Remove files that are needed neither to resume nor for the result."""
         for path in folder.glob("round-*"):
             if path.name != f"round-{number:04d}":
                 shutil.rmtree(path)

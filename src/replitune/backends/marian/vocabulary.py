@@ -1,6 +1,6 @@
 """Subword vocabularies by SentencePiece: one for both languages, or one for each.
 
-All replicas of a system share it: it is made once, from the training text.
+They are made once, from the training text; all replicas of a system share them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEPARATE = ("source.spm", "target.spm")
 
 
 def vocabulary_files(folder: str | Path) -> tuple[Path, Path]:
-    """(source, target) vocabulary of a model's folder: the same file where it is shared."""
+    """The vocabularies (source, target) in a model's folder; twice the same file if it is shared."""
     shared = Path(folder) / SHARED
     if shared.exists():
         return shared, shared
@@ -38,7 +38,7 @@ def vocabulary_files(folder: str | Path) -> tuple[Path, Path]:
 def make_vocabularies(
     source: str | Path, target: str | Path, settings: VocabularySettings, folder: str | Path
 ) -> tuple[Path, Path]:
-    """Train what `settings` ask for on two text files; the same text gives the same bytes."""
+    """Train vocabularies on two text files as `settings` say; the same text gives the same bytes."""
     folder = Path(folder)
     if settings.shared:
         _train([source, target], settings, settings.sizes[0], folder / SHARED)
@@ -58,7 +58,7 @@ def _train(files: Sequence[str | Path], settings: VocabularySettings, size: int,
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
-            model_writer=trained,  # a file's name would be written into it
+            model_writer=trained,  # a model written to a file would contain the file's name
             vocab_size=size,
             model_type=settings.kind,
             normalization_rule_name=settings.normalization,
@@ -68,7 +68,7 @@ def _train(files: Sequence[str | Path], settings: VocabularySettings, size: int,
             bos_id=-1,
             eos_id=0,
             unk_id=1,
-            # sums in one order; no line left out for its length
+            # one thread: a fixed order of sums; and no line is left out for its length
             num_threads=1,
             max_sentence_length=max(len(line.encode()) for line in lines) + 1,
             minloglevel=2,
@@ -102,13 +102,13 @@ def _vocabulary_error(message: str, size: int, files: Sequence[str | Path]) -> R
 def too_long(
     files: Sequence[str | Path], vocabularies: Sequence[str | Path], longest: int
 ) -> tuple[int, int]:
-    """How many of the sentence pairs have a side of more than `longest` pieces, and how many
-    pairs there are. Marian silently leaves such pairs out of training."""
+    """The number of sentence pairs with a side of more than `longest` pieces, and the number of all
+    pairs. Marian silently leaves such pairs out of training."""
     import sentencepiece
 
     sides = []
     for file, vocabulary in zip(files, vocabularies, strict=True):
         pieces = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
         encoded = pieces.encode(read_lines(file), num_threads=1)
-        sides.append([len(line) + 1 for line in encoded])  # and the sentence's end
+        sides.append([len(line) + 1 for line in encoded])  # + 1 for the end of the sentence
     return sum(max(pair) > longest for pair in zip(*sides, strict=True)), len(sides[0])

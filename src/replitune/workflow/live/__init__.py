@@ -1,4 +1,4 @@
-"""A running experiment, shown on a terminal or on a page of this machine.
+"""Shows a running experiment on a terminal, or as a page for browsers on this machine.
 
-Read only: nothing is written, and no job is disturbed.
+It only reads: nothing is written, and no job is disturbed.
 """

@@ -1,4 +1,4 @@
-"""Dev score by iteration, of finished and running replicas."""
+"""The dev scores of finished and running replicas, by iteration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from replitune.replicas import Replica
 from replitune.workflow.progress import Progress
 
 DEV_SCORE = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
-"""The line of a log in which a tuner or a training reports an iteration."""
+"""The log line in which a tuner or a training reports an iteration."""
 
 AT_ONCE = 100
-"""Most histories that one look reads, to keep it short; later looks read the others."""
+"""The most histories that one look reads, to keep it short; later looks read the others."""
 
 
 class _Row(msgspec.Struct):
@@ -41,7 +41,7 @@ class Curves:
         self._states: dict[str, tuple[int, list[float]]] = {}
 
     def scores(self, progress: Progress, system: str, replica: Replica) -> list[float]:
-        """Of a replica, from its history, its checkpoint, or its log."""
+        """The dev scores of a replica, from its history, its checkpoint, or its log."""
         name = f"tune/{system}/{replica.id}"
         if progress.is_done(name):
             made = progress.files.records.get(name, 0)

@@ -163,7 +163,7 @@ async function look() {
       drawn = text;
     }
   } catch {
-    trouble("replitune watch does not answer: was it ended? What stands below is what it said last.");
+    trouble("replitune watch does not answer: was it ended? Below is its last state.");
   }
 }
 

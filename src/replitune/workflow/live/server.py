@@ -1,7 +1,7 @@
-"""The page of a run, for browsers on this machine: four files and the report, read only.
+"""Serves the page of a run to browsers on this machine: four files and the report, read only.
 
 It listens on 127.0.0.1. A foreign page whose host name is made to point here (DNS rebinding) is
-refused by the name that its browser sends; a tunnel of ssh sends `localhost` with any port.
+refused, because its browser sends that name; an ssh tunnel sends `localhost` with any port.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replitune.workflow.live.state import Live, State
 ADDRESS = "127.0.0.1"
 PORT = 8642
 TRIED = 20
-"""Ports that are tried in turn if none is given."""
+"""How many ports are tried in turn if none is given."""
 NAMES = ("localhost", "127.0.0.1", "::1")
 FRESH = 1.0
 """Seconds for which a look is reused for all requests."""
@@ -33,7 +33,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 OF_REPORT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-"""The report has its own policy in it, with the hashes of its scripts."""
+"""For the report, which contains its own policy, with the hashes of its scripts."""
 FILES = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -42,7 +42,7 @@ FILES = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one folder of results. It is looked at on request only."""
+    """Serves one folder of results, which is read only on request."""
 
     daemon_threads = True
 
@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
             path: (here.joinpath(name).read_bytes(), kind) for path, (name, kind) in FILES.items()
         }
         if port is not None and not 0 <= port < 1 << 16:
-            raise ReplituneError("no port has this number", found=str(port), expected="0 to 65535")
+            raise ReplituneError("not a port number", found=str(port), expected="0 to 65535")
         ports = range(PORT, PORT + TRIED) if port is None else (port,)
         for number in ports:
             try:
@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
         raise ReplituneError(
             f"port {ports[0]} cannot be used" if port else f"no port from {PORT} on is free",
             found=trouble,
-            fix="--serve PORT; 0 is any that is free",
+            fix="--serve PORT; 0 takes any free one",
         )
 
     def server_bind(self) -> None:
@@ -93,7 +93,7 @@ class Server(ThreadingHTTPServer):
             return self._state
 
     def report(self) -> bytes | None:
-        """The page of a run that is done."""
+        """The page of the report, if there is one."""
         try:
             return Path(self.live.experiment.at.page).read_bytes()
         except OSError:

@@ -1,4 +1,4 @@
-"""The verdict before all runs are in. It is only for watching, not for deciding when to stop."""
+"""The verdict before all runs are finished. It is for watching, not for deciding when to stop."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ BY_RULE = (
     "may still change (docs/adaptive.md)."
 )
 SHOWN = 6
-"""Pairs that are shown; the others are counted."""
+"""How many pairs are shown; the others are only counted."""
 
 Verdict = dict[str, Any]
 """`final`, `where`, `lines`, `more` (pairs), `words`."""
 Key = tuple[tuple[str, int, int], ...]
-"""Files with times and sizes."""
+"""The files with their times and sizes."""
 
 
 class SoFar:
-    """Tests of the statistics so far, by the lead test; made in the background, once for each state
-    of the files, when nothing was written between two looks."""
+    """The lead test on the statistics so far. It is run in the background, once for each state of the
+    files, as soon as they have not changed between two looks."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -43,7 +43,7 @@ class SoFar:
         self._thread: threading.Thread | None = None
 
     def look(self, wait: bool = False) -> Verdict | None:
-        """The latest verdict; with `wait`, the one on all files present."""
+        """The latest verdict; with `wait`, the one on the files as they are now."""
         if self._thread is not None and not self._thread.is_alive():
             self._thread = None
         key = self._key()
@@ -67,7 +67,7 @@ class SoFar:
         except (ReplituneError, OSError, ValueError):
             self.verdict = None  # files are changing: the next look tries again
 
-    # ---- its files
+    # ---- the files that it reads
 
     def _key(self) -> Key:
         if self.experiment.looks is not None:
@@ -91,8 +91,8 @@ class SoFar:
         return paths
 
     def _cell(self) -> tuple[str, dict[str, list[Path]]] | None:
-        """The first suite or test set with statistics of two systems to compare, and their files by
-        test set."""
+        """The first suite or test set with statistics of two systems that are compared, and the files
+        by test set."""
         experiment, metric = self.experiment, self.experiment.metrics[0]
         for name in [*experiment.suites, *experiment.tests]:
             testsets = [*experiment.suites.get(name, (name,))]
@@ -165,7 +165,7 @@ class SoFar:
 
 
 def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
-    """The statistics of the replicas of each kind up to the first one that is not there yet; those
+    """The statistics of the replicas of each kind that come before the first one still missing; those
     that could not be made are skipped, as in the tests."""
     have, stopped = {*statistics.replicas}, set[str]()
     kept = set[str]()
@@ -178,7 +178,7 @@ def in_order(statistics: Any, replicas: Sequence[Replica], missing: Any) -> Any:
 
 
 def said_of(cell: Any, given: Sequence[str], final: bool) -> Verdict:
-    """What a result says, of finished tests or not. `given`: what looks wrong with the corpus."""
+    """The verdict of a result, `final` or not. `given`: warnings about the corpus."""
     from replitune.results.summary import summarise_answers
 
     pairs = [answer.sentence for answer in cell.answers] if len(cell.answers) > 1 else []
@@ -192,7 +192,7 @@ def said_of(cell: Any, given: Sequence[str], final: bool) -> Verdict:
 
 
 def look_line(record: Record, pair: PairLook) -> str:
-    """One pair at the last look."""
+    """A line about one pair at the last look."""
     from replitune.results.numbers import p_equation, signed
 
     if pair.delta is None or pair.p_adjusted is None:

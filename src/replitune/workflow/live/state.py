@@ -1,4 +1,4 @@
-"""The state of a run that is shown, as one JSON object."""
+"""The state of a run to be shown, as one JSON object."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from replitune.workflow.progress import Progress, stage_of
 
 State = dict[str, Any]
 LINES = 20
-"""Of the last error."""
+"""How many lines of an error message are shown."""
 OVER = ("done", "failed", "stopped")
 
 
 class Live:
-    """The results in one folder. `look` as often as you like: only what has changed is read."""
+    """The results in one folder. `look` may be called often: only what has changed is read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,8 +90,8 @@ class Live:
         self.curves, self.so_far = Curves(self.experiment), SoFar(self.experiment)
 
     def _status(self) -> str:
-        """running, elsewhere (on another machine, so unknown whether it is still running), done,
-        failed, stopped."""
+        """One of running, elsewhere (on another machine, so that it may have stopped), done, failed,
+        stopped."""
         progress = self.progress
         if progress.run is None:
             return "done"
@@ -109,24 +109,24 @@ class Live:
         return max([*files.logs.values(), *files.records.values(), self.progress.began]) / 1e9
 
     def _died(self) -> dict[str, Path]:
-        """Jobs that were killed: no process holds their lock. Only if other jobs hold theirs, because
-        not every file system has locks."""
+        """Jobs that were killed: no process holds their lock. None if no job holds its lock, since the
+        file system may have no locks."""
         files = self.progress.files
         logs = {name: files.log(name) for name in self.progress.running}
         dead = {name: log for name, log in logs.items() if not is_at_work(log)}
         if len(dead) == len(logs):
             return {}
-        # a job that has ended meanwhile has left its record, and one that begins has no log yet
+        # a job that has ended in the meantime has left its record; one that is starting has no log yet
         return {
             name: log
             for name, log in dead.items()
             if not files.record(name).exists() and log.exists() and not is_at_work(log)
         }
 
-    # ---- its parts
+    # ---- parts of the state
 
     def _stages(self, at_work: list[str], failed: list[str]) -> list[State]:
-        """Counts of jobs by stage; with looks, the most that there may be until they are settled."""
+        """Counts of jobs by stage; with looks that are not settled, of the most jobs that there may be."""
         record = self.current.record
         settled = record is not None and record.settled
         every = [job.name for job in jobs_of(self.current if settled else self.experiment)]
@@ -138,7 +138,7 @@ class Live:
         ]
 
     def _ids(self, system: str) -> tuple[list[Replica], list[Replica]]:
-        """The replicas requested so far, and the most that there may be."""
+        """The replicas asked for so far, and the most that there may be."""
         most = self.experiment.replicas(system)
         if self.experiment.looks is None or system not in self.experiment.plan.sizes:
             return most, most

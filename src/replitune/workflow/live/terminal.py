@@ -1,4 +1,4 @@
-"""The state of a run as lines of a terminal."""
+"""Shows the state of a run as lines on a terminal."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ STATUS = {
     "stopped": "stopped before its end",
 }
 NARROW = 40
-"""The least width that is assumed of a terminal."""
+"""The smallest width that is assumed for a terminal."""
 
 
 def lines(state: State, width: int = 100, height: int | None = None) -> list[str]:
-    """At most `height` lines: rows of replicas and running jobs beyond that are only counted."""
+    """The state in at most `height` lines; rows of replicas and running jobs beyond it are only counted."""
     width = max(width, NARROW)
     head = _head(state, width)
     head += ["", *_stages(state)]
@@ -79,7 +79,7 @@ def _stages(state: State) -> list[str]:
 
 
 def _replicas(state: State) -> list[str]:
-    """A row for each system and tuner: how many, and the mean dev score by iteration."""
+    """A row for each system and tuner: numbers of replicas, and the mean dev score by iteration."""
     if not state["replicas"]:
         return []
     metric = state["metric"]
@@ -112,7 +112,7 @@ def _means(curves: Sequence[Sequence[float]]) -> list[float]:
 
 
 def spark(values: Sequence[float], low: float, high: float) -> str:
-    """One character per value."""
+    """Values as a row of bars, one character each."""
     span = (high - low) or 1.0
     return "".join(BARS[1 + min(int(8 * (value - low) / span), 7)] for value in values)
 
@@ -150,7 +150,7 @@ def _verdict(state: State, width: int) -> list[str]:
 
 
 def show(live: Live, period: float, stream: TextIO | None = None) -> None:
-    """Draw it in place until Ctrl-C."""
+    """Redraw the state in place until Ctrl-C."""
     stream = stream or sys.stdout
     drawn: list[str] = []
     while True:
@@ -172,5 +172,5 @@ def rows_of(line: str, width: int) -> int:
 
 
 def printable(line: str) -> str:
-    """Without control characters: names and messages are not ours."""
+    """A line without control characters, which names and messages may contain."""
     return "".join(sign if sign.isprintable() else "�" for sign in line)

@@ -1,6 +1,6 @@
 """What a job read and what it made, by sha256: nothing is computed from a file that has changed.
 
-The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. Of
+The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. For
 each output, ``.made/<its name>.json`` has the sha256 and names the record, so that whoever reads
 the output finds both. A job refuses an input whose content has changed: a flipped bit, a truncated
 copy, a line edited by hand. All records together show whether every result was made from the
@@ -59,7 +59,7 @@ touches single files after their job, which are read again, but not what is in a
 
 
 class Maker(NamedTuple):
-    """Who made an output."""
+    """Which job made an output, and when it can be kept."""
 
     sha256: str
     """Hash of the output when it was made."""
@@ -88,9 +88,9 @@ class Work:
     def is_made(
         self, part: str, settings: str | None, inputs: Iterable[Path], outputs: Sequence[Path]
     ) -> bool:
-        """Whether the outputs of a part are there as they were made, by the same settings, code and
-        type of processor, from the same inputs. If so, they are touched, so that Snakemake takes
-        them for new. Without settings, never."""
+        """Whether the outputs of a part are there, unchanged, and were made with the same settings,
+        versions and type of processor from the same inputs. If so, they are touched, so that Snakemake
+        takes them for new. Always false without settings."""
         read = [(name, self.read[name]) for name in names(self.results, inputs)]
         read += [(str(p), sha256_file(p)) for p in inputs if p.is_file() and not self._has(p)]
         dependencies = json.dumps([settings, versions(), cpu_type(), read])
@@ -121,9 +121,9 @@ class Work:
 def recording(
     record: str | Path, *, command: Sequence[str], inputs: Iterable[Path], outputs: Iterable[Path]
 ) -> Iterator[Work]:
-    """Refuse inputs that have changed; when what runs inside has succeeded, write how it ran and
-    what it made. `inputs` and `outputs` are files and folders; those that are not results are
-    left out, and outputs are read once they exist."""
+    """Refuse inputs that have changed; when the work inside has succeeded, write how it ran and what it
+    made. `inputs` and `outputs` are files and folders; those that are not results are left out, and
+    `outputs` is read after the work."""
     results = results_of(record)
     read = checked(results, inputs)
     started, clock = datetime.now(UTC), time.perf_counter()
@@ -166,8 +166,8 @@ def _note(results: Path, name: str, made: Maker) -> None:
 
 
 def index(results: Path) -> None:
-    """Write down, from the records that are here, who made each result that is: where Snakemake brings
-    results from a storage, their records come with them."""
+    """Write ``.made`` for the results that are here from the records that are here: results that
+    Snakemake fetches from a storage come with their records."""
     with together():
         for record, account in records(results).items():
             outputs = account.get("outputs") or {}
@@ -184,7 +184,7 @@ def cpu_seconds() -> float:
 
 
 def peak_of_this_process() -> int:
-    """Peak memory in KB. `ru_maxrss` would include that of the parent process."""
+    """Peak memory in KB. `ru_maxrss` would include the parent process."""
     with contextlib.suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
         if match := re.search(r"VmHWM:\s+(\d+) kB", status):
@@ -225,7 +225,7 @@ def sha256_in(record: object, name: str) -> str | None:
 
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
-    """Names of the results among files and in folders."""
+    """Names of the results among these files and inside these folders."""
     unique: dict[str, None] = {}
     for path in paths:
         path = path.absolute()
@@ -245,7 +245,7 @@ def result_files(results: Path) -> list[str]:
 
 
 def maker(results: Path, name: str) -> Maker | None:
-    """Who made a result; None if its index is missing or damaged."""
+    """Which job made a result; None if its file in ``.made`` is missing or damaged."""
     try:
         return Maker(**_read(_index(results, name)))
     except TypeError:
@@ -261,15 +261,15 @@ def is_as_made(record: str | Path, path: Path) -> bool:
 
 
 def _stamp(path: Path) -> list[int]:
-    """Size and times of a large file, of which the second cannot be set; nothing of others."""
+    """Size, mtime and ctime (which cannot be set) of a large file; empty for a smaller one."""
     status = path.stat()
     stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     return stamp if status.st_size >= LARGE else []
 
 
 def checked(results: Path, paths: Iterable[Path], read_all: bool = False) -> dict[str, str]:
-    """sha256 of the results among `paths`, by name; refuses what has changed. Large files that look
-    as they did are only read with `read_all`."""
+    """sha256 of the results among `paths`, by name; refuses what has changed. Large files with
+    unchanged size and times are read only with `read_all`."""
     hashes = {}
     for name in names(results, paths):
         made = maker(results, name)
@@ -342,7 +342,7 @@ WHOLE = {"models": 2, "options": 3, "tuning": 3, "tables": 1, "figures": 1}
 
 
 def _whole(results: Path, name: str) -> Path:
-    """The folder that Snakemake makes again as a whole: of a model, a replica, all tables."""
+    """What Snakemake makes again as a whole: the folder of a model, replica or all tables, or the file."""
     parts = Path(name).parts
     return results / Path(*parts[: WHOLE.get(parts[0], len(parts))])
 
@@ -357,7 +357,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def remove_remains(path: Path) -> None:
-    """Remove half-written copies of an output that killed runs have left."""
+    """Remove half-written copies of an output, left by runs that were killed."""
     literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
     for remains in path.parent.glob(f".{literal}.*.*"):
         if remains.suffix in (".tmp", ".old"):

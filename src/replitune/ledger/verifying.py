@@ -98,8 +98,8 @@ def check_files(
 
 
 def check_records(folder: Path, manifest: Mapping[str, Any], verification: Verification) -> None:
-    """The manifest, the record of the job and `.made` agree on every file, and all of them have it.
-    An archive has the manifest alone, with all records in it."""
+    """The manifest, the record of the job and `.made` all have every file, and agree on it. An archive
+    has only the manifest, which contains all records."""
     is_archive = "not_packed" in manifest
     known = {} if is_archive else records(folder.absolute())
     for name, sha256 in manifest["files"].items():
@@ -230,7 +230,7 @@ def check_tests(
 
 
 def compare_tables(here: Path, again: Path) -> tuple[list[str], int]:
-    """The values that differ, each in words; and how many differ in their last digits alone."""
+    """The values that differ, each in words; and how many differ only in their last digits."""
     try:
         recorded, expected = parquet_file(here).read(), parquet_file(again).read()
     except (OSError, pa.ArrowException) as error:
@@ -279,12 +279,12 @@ REPRODUCED: tuple[str, ...] = (
 
 
 def compare_runs(folder: Path, other: Path) -> Verification:
-    """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
+    """Compare translations, statistics, tests, studies and tables of two runs, byte by byte."""
     verification = Verification()
     experiments = {run: experiment_in(run) for run in (folder, other)}
     kinds = REPRODUCED
     if any(one is not None and not one.systems_with("derive") for one in experiments.values()):
-        kinds = tuple(kind for kind in kinds if kind != "derivations/")  # of outputs nothing else is known
+        kinds = tuple(kind for kind in kinds if kind != "derivations/")  # given outputs have none
     here, there = (
         {name for name in present(run, one) if name.startswith(kinds)} for run, one in experiments.items()
     )
@@ -302,7 +302,7 @@ def compare_runs(folder: Path, other: Path) -> Verification:
 
 
 def _is_numerical(here: Path, there: Path) -> bool:
-    """Whether two files that differ do so in the last digits of numbers alone."""
+    """Whether two different files differ only in the last digits of numbers."""
     if here.suffix == ".parquet":
         different, close = compare_tables(here, there)
         return close > 0 and not different

@@ -1,4 +1,4 @@
-"""From judgements to one human score of each output: standardised by annotator, and averaged."""
+"""From judgements to one human score per output: standardising by annotator, and averaging."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from replitune.meta.human import HumanJudgements, Judgement
 def standardise(judgements: HumanJudgements) -> HumanJudgements:
     """Scores minus the mean of their annotator, divided by the standard deviation (n - 1).
 
-    As Graham et al. (2014): people use scales differently. Annotators without spread tell
-    nothing, and their judgements are left out and counted.
+    As in Graham et al. (2014), since people use scales differently. Annotators whose scores do
+    not vary tell nothing: their judgements are left out and counted.
     """
     scaled: dict[str, list[Judgement]] = {}
     lost = 0
@@ -70,7 +70,7 @@ def cell_means(
     first
         Number of the first segment in the file of judgements.
     others
-        Systems that the file may have, and that are not wanted.
+        Systems to ignore if the file has them.
     """
     row_of = {name: s for s, name in enumerate(systems)}
     column_of = {int(number) + first: i for i, number in enumerate(numbers)}

@@ -38,10 +38,10 @@ def load(
 ) -> MetaData:
     """Match what was scored with what was judged.
 
-    Without `systems`, both must have the same ones, those in `exclude` aside. Where the
-    judgements say which replicas were judged, the metrics look at these only; otherwise a
-    system's score is the mean over its replicas. `segments` "judged" keeps those of which people
-    judged the outputs of every system.
+    Without `systems`, both must have the same systems, except those in `exclude`. Where the
+    judgements say which replicas were judged, the metrics use only these; otherwise a system's
+    score is the mean over its replicas. With `segments` "judged", only those segments are kept of
+    which people judged the outputs of every system.
     """
     first = stores[0]
     numbers = _numbers(first)
@@ -130,7 +130,7 @@ def _judged(judgements: Sequence[HumanJudgements]) -> set[str]:
 def _judged_replicas(
     judgements: Sequence[HumanJudgements], names: Sequence[str]
 ) -> dict[str, list[str]] | None:
-    """Of each system, from all files; None when one of them does not say."""
+    """The judged replicas of each system, from all files; None if any judgement does not name one."""
     judged: dict[str, set[str]] = {name: set() for name in names}
     for row in (row for given in judgements for row in given.rows):
         if row.replica is None:

@@ -89,6 +89,6 @@ def human_scores(criterion: str, systems: Sequence[str], scores: NDArray[np.floa
 
 
 def cells_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(.., N, 2) statistics of scores (.., N): those there are, and which these are."""
+    """(.., N, 2) statistics of scores (.., N): the score or 0, and 1 if there is a score, otherwise 0."""
     judged = ~np.isnan(scores)
     return np.stack([np.where(judged, scores, 0.0), judged.astype(np.float64)], axis=-1)

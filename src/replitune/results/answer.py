@@ -1,8 +1,8 @@
 """The answer about a pair of systems, in words and numbers: made here, once, and shown everywhere.
 
 Terminal, page, Python, JSON, live page and gate show an `Answer` and compute nothing.
-Size and interval are in the direction of the system that is ahead, whatever the order of the pair
-and whether more or less is better: an interval that reaches below 0 leaves open who is better.
+Size and interval are seen from the system that is ahead, whatever the order of the pair and
+whether more or less is better: an interval that reaches below 0 leaves open which is better.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Caveat(msgspec.Struct, frozen=True):
 
     @property
     def serious(self) -> bool:
-        """It changes how the answer is read."""
+        """Whether it changes how the answer is read."""
         return self.code in SERIOUS
 
     @property
@@ -189,7 +189,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All of it, but for the lesser caveats."""
+        """The whole answer, without the lesser caveats."""
         return f"{self.sentence} {self.rest}"
 
     @property
@@ -210,7 +210,7 @@ def tone(decided: bool, trust: Sequence[Caveat]) -> str:
 
 
 def answers_of(cell: Result) -> tuple[Answer, ...]:
-    """Of every pair, by the test that leads."""
+    """The answer about every pair, by the test that leads."""
     return tuple(_answer(cell, test) for test in cell.tests if test.method == cell.lead_method)
 
 
@@ -264,14 +264,14 @@ def _answer(cell: Result, test: TestResult) -> Answer:
 
 
 def of_outputs(test: TestResult) -> bool:
-    """Whether single outputs were compared, and so nothing is said of other runs."""
+    """Whether single outputs were compared, so that nothing is said about other runs."""
     single = min(test.n_a, test.n_b) == 1 or test.replica_a is not None
     return single or test.generalises_to.startswith("these outputs")
 
 
 def unfit(cell: Result, test: TestResult) -> str:
-    """Why the test is not of what there is: samples that differ as runs do, or a system whose runs are
-    copies of one, which say no more than that one. A test for these runs alone needs none that differ."""
+    """Why the test does not fit the data, if it does not: samples differ as whole runs do, or the runs of
+    a system are copies of one run (which does not matter to a test for these runs alone)."""
     if any(note.code == "run-effect" for note in test.notes):
         return "samples differ as whole runs do"
     if _scope(test) != "text":
@@ -312,8 +312,8 @@ def _state(cell: Result, test: TestResult) -> State:
 
 
 def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Rule, ...]:
-    """For `not-worse` and `same` p is not corrected: all of several tests reject by chance no more
-    often than one (intersection-union)."""
+    """The rules that B meets. For `not-worse` and `same`, p is not corrected: several tests all reject by
+    chance no more often than one of them does (intersection-union)."""
     if cell.neutral or state in ("these-outputs", "cannot") or unfit(cell, test):
         return ()
     rules: dict[Rule, bool] = {
@@ -368,7 +368,7 @@ def capital(text: str, name: str = "") -> str:
 
 
 def _variance(rows: Sequence[VarianceRow], runs: float = 1.0, text: float = 1.0) -> float:
-    """Var(delta) with so many times the runs and segments."""
+    """Var(delta) with `runs` times as many runs and `text` times as many segments."""
     times = {RUNS: runs, "rest": runs * text}
     return math.fsum(
         row.sd**2 / row.n / times.get(row.source, text)
@@ -446,7 +446,7 @@ def _about(times: float) -> str:
 
 
 def _rounded(number: float) -> int:
-    """Up to two digits."""
+    """Rounded up, to two digits."""
     step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
     return max(math.ceil(number / step) * step, 1)
 
@@ -517,7 +517,7 @@ def _scope(test: TestResult) -> str:
 
 
 def _detail(cell: Result, test: TestResult, interval: str) -> str:
-    """By which test, corrected how, from how many runs, and of what it speaks."""
+    """p, the test, its correction, the number of runs, and what the test generalises to."""
     p = adjusted(test)
     if p is None:
         return f"No p by {test.method}: {test.note or 'it has none'}."

@@ -66,10 +66,10 @@ def junit(decision: Decision) -> str:
 def decide(
     results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = (), allow_odd_runs: bool = False
 ) -> Decision:
-    """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
-    it. Not so of outputs that can hardly be translations of these segments, nor where a run is so odd
-    that runs of its system are not normal, unless that is allowed: a system whose bad runs were not
-    drawn passes too often."""
+    """Whether, in every pair (A, B), B is better than A, not worse than A by the margin, or the same
+    within it. Never for outputs that can hardly be translations of these segments, nor, unless that is
+    allowed, where a run is so odd that its system's runs are not normal: such a system would pass too
+    often, when none of its bad runs was drawn."""
     pairs = tuple(
         _pair(result, answer, rule, doubts, allow_odd_runs)
         for result in results

@@ -25,7 +25,7 @@ ROWS = pa.schema([("look", pa.int64()), *row_schema(PairLook)])
 
 
 def write_record(path: str | Path, record: Record) -> None:
-    """As JSON, and beside it as Parquet, a row for each look and pair."""
+    """Write it as JSON, and beside it as Parquet with a row for each look and pair."""
     rows = [
         {"look": look.number, **msgspec.structs.asdict(pair)}
         for look in record.looks
@@ -71,7 +71,7 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
 
 
 def later_files(folder: Path, number: int) -> list[Path]:
-    """What later looks wrote."""
+    """The files of later looks."""
     paths = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
     return [path for path in paths if path.stem.isdigit() and int(path.stem) > number]
 
@@ -99,7 +99,7 @@ def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
 
 
 def look_lines(record: Record) -> list[str]:
-    """A look in words."""
+    """The last look in words."""
     look, used = record.looks[-1], record.runs
     count = {word: sum(p.decision == word for p in look.pairs) for word in ("settled", "futile")}
     lines = [

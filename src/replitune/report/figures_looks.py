@@ -16,8 +16,8 @@ LOOKS = {SETTLED: 0, FUTILE: 1, OPEN: 2, NO_P: 5}
 
 
 def looks(material: Material) -> Figures:
-    """The difference of every pair with the rule's interval, look by look from the top, of an
-    experiment that decides itself how many runs it needs."""
+    """The difference of every pair with the rule's interval, look by look from the top, in an
+    experiment that decides by itself how many runs it needs."""
     record = material.looks
     cell = None if record is None else decider(material, record)
     if record is None or cell is None:

@@ -29,8 +29,8 @@ def _others(cell: Result) -> str:
 
 
 def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y: str) -> Figure:
-    """Systems over each other, or each in its panel; `draw` is given axes, a name, the number of
-    the system and its place among those that share the axes."""
+    """Systems drawn over each other, or each in its panel; `draw` is given axes, the name and number of a
+    system, and its place among those that share the axes."""
     apart = len(names) > TOGETHER
     numbers = [*cell.systems]
 
@@ -55,8 +55,8 @@ def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y:
 @of_each_cell
 def replicas(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 1: score of each run; the line is the mean of the system.
-    Where systems overlap, one run of each can show either order. No test; it speaks of these
-    runs."""
+    Where systems overlap, one run of each can show either order. No test; it shows these runs
+    only."""
     scores = {name: _scores(cell, name) for name in cell.ranked[:MOST]}
     if all(len(values) < 2 for values in scores.values()):
         return None
@@ -88,8 +88,8 @@ def replicas(material: Material, cell: Result) -> Figure | None:
 @of_each_cell
 def intervals(material: Material, cell: Result) -> Figure | None:
     """Intervals of each system's score by method (Fu et al. 2016, Table 7). Riezler draws segments
-    of the median run, Clark segments of all runs: both speak of new segments. Test-set
-    draws run scores and speaks of new runs."""
+    of the median run, Clark segments of all runs: both are about new segments. Test-set draws scores
+    of runs, and is about new runs."""
     systems = cell.ranked[::-1]
     methods = interval_methods(cell)
     if not any(limits for system in cell.systems.values() for limits in system.ci.values()):
@@ -127,7 +127,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 @of_each_cell
 def fits(material: Material, cell: Result) -> Figure | None:
     """Normal distribution fitted to the scores of each system's runs (Fu et al. 2016, Fig. 4).
-    No test; it speaks of new runs on this test set."""
+    No test; it is about new runs on this test set."""
     scores = {s: v for s in cell.ranked[:MOST] if np.ptp(v := _scores(cell, s)) > 0}
     if not scores:
         return None
@@ -165,7 +165,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
 
 
 def _scores(cell: Result, system: str) -> np.ndarray:
-    """(n,)"""
+    """(n,) scores of the runs."""
     return np.array(list(cell.systems[system].scores.values()), dtype=np.float64)
 
 

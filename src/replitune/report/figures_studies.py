@@ -23,7 +23,7 @@ Row = TypeVar("Row", PowerRow, ReplicationRow)
 
 
 def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
-    """The rows of a study about the pair of which there is most to see."""
+    """The rows of a study about one pair: `Result.closest` if it was studied, or else the first."""
     rows: list[Any] = [row for other, own in study if other is cell for row in own]
     pairs = [(row.a, row.b) for row in rows]
     pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
@@ -237,8 +237,8 @@ def agreement(material: Material) -> Figures:
 
 
 def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]) -> Figure:
-    """By metric and test, at each level, for the last criterion and the last test of people's
-    scores."""
+    """The agreement by metric and test, at each level, for the last criterion and the last test of
+    people's scores."""
     last = rows[-1].criterion, rows[-1].human_test
     rows = [row for row in rows if (row.criterion, row.human_test) == last]
     alphas = list(dict.fromkeys(row.alpha for row in rows))

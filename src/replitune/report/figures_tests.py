@@ -19,7 +19,7 @@ LEGIBLE = 15
 
 @of_each_cell
 def heatmap(material: Material, cell: Result) -> Figure | None:
-    """p of every pair, corrected, best system first (after Graham 2016); dark is small, bold is
+    """Corrected p of every pair, best system first (after Graham 2016); dark is small, bold is
     significant."""
     systems, alpha = cell.ranked, material.alpha
     if len(systems) < 3 or not cell.tests:
@@ -143,7 +143,7 @@ def distributions(material: Material, cell: Result) -> Figure | None:
 
 
 def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """200 bins as 50, which is smoother to look at."""
+    """200 bins merged into 50, for a smoother picture."""
     if len(counts) % 4:
         return edges, counts
     return edges[::4], counts.reshape(-1, 4).sum(axis=1)
@@ -156,7 +156,7 @@ MOST_PAIRS = 21
 @of_each_cell
 def overlap(material: Material, cell: Result) -> Figure | None:
     """Overlap ratio of the intervals of two systems, by interval method (Fu et al. 2016, Figs. 2
-    and 3), of the pairs that overlap by one of them. No test."""
+    and 3), for the pairs that overlap by at least one of them. No test."""
     methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
     most = {p: max((cell.overlap(p, method) or 0.0 for method in methods), default=0.0) for p in cell.pairs}
     pairs = sorted((pair for pair in most if most[pair] >= 0.005), key=lambda pair: -most[pair])[

@@ -1,4 +1,4 @@
-"""Everything that a report is made from: of an experiment on disk, or of `compare`."""
+"""Everything that a report is made from, whether of an experiment on disk or of `compare`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Material:
 
     @cached_property
     def why(self) -> Sequence[Why]:
-        """Of the test sets of which there are segments."""
+        """One for each test set of which there are segments."""
         return self.explain()
 
     @cached_property
@@ -124,7 +124,7 @@ class Material:
 
     @cached_property
     def thresholds(self) -> list[tuple[Result, list[Threshold]]]:
-        """By cell, the differences that are enough."""
+        """The differences that are enough, for each cell."""
         return [(cell, thresholds(cell, self.alpha, self.seed)) for cell in self.cells]
 
 

@@ -25,7 +25,7 @@ CONVOLVED = ", exact over all exchanges (Zmigrod et al., 2022)"
 
 
 def _cited(test: str) -> str:
-    """As it says itself; by its name where it says nothing or is not installed."""
+    """How a test cites itself; its name if it does not, or is not installed."""
     return str(getattr(TESTS[test], "cited", test)) if test in TESTS.names else test
 
 

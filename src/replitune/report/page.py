@@ -128,7 +128,7 @@ def page(
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
     by_testset = {t: by_segment(codes for _, codes in own.values()) for t, own in differences.items()}
     data, _ = page_data(segments, budget, links, by_testset)
-    return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
+    return text.replace("<!--segments-->", data, 1)  # escaped data cannot contain it
 
 
 def key(answer: Answer) -> str:
@@ -138,7 +138,7 @@ def key(answer: Answer) -> str:
 
 
 def answers_in_words(material: Material) -> dict[str, list[Answer]]:
-    """By test set; of each metric those with the best system, or the baseline, stand first."""
+    """Answers by test set; of each metric, those about the best system or the baseline come first."""
     told: dict[str, list[Answer]] = {}
     for cell in material.cells:
         first = anchor(cell, material) if cell.answers else ""
@@ -151,7 +151,7 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def _sha256(script: str) -> str:
-    """As the content security policy names the scripts that may run: ours, and no others."""
+    """The hash by which the content security policy lets our scripts run, and no others."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
@@ -184,9 +184,9 @@ GLYPH = re.compile(r'<path id="(DejaVu[^"]+)"[^>]*/>\s*')
 
 
 def _inline_svg(svg: str, name: str, glyphs: dict[str, str]) -> str:
-    """The <svg> element alone, short, with ids that no other figure of the page has.
+    """The <svg> element alone, shortened, with ids that no other figure of the page has.
 
-    Its letters go to `glyphs`, which stand in the page once for all figures.
+    Its letters go to `glyphs`, which the page has once for all figures.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
@@ -202,5 +202,5 @@ def _inline_svg(svg: str, name: str, glyphs: dict[str, str]) -> str:
 
 
 def _short(path: str) -> str:
-    """A path of one line, in hundredths of a point."""
+    """A path on one line, with numbers in hundredths of a point."""
     return " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path).split())

@@ -79,7 +79,7 @@ class Segments:
         return len(self.references[0])
 
     def tsv(self) -> str:
-        """Everything, one segment a row; fields with tabs or quotes stand in quotes."""
+        """Everything, one segment a row; fields with tabs or quotes are quoted."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
         streams = len(self.references)
@@ -108,8 +108,8 @@ def segments_of(
     outputs: Mapping[str, DistinctPairs],
     derivations: Mapping[str, tuple[str, Sequence[Derivation]]] | None = None,
 ) -> Segments:
-    """`outputs`: of all replicas of each system, in the order of the store, under whose metric
-    they are scored; `derivations`: of some systems a replica and those of its outputs."""
+    """`outputs`: those of all replicas of each system, in the order of the store, whose metric scores
+    them; `derivations`: of some systems, a replica and the derivations of its outputs."""
     median, runs = [], {}
     for name, summary in cell.systems.items():
         system, pairs = store.systems[name], outputs[name]
@@ -146,9 +146,9 @@ def page_data(
 ) -> tuple[str, list[tuple[str, int, int]]]:
     """JSON for the page, and (test set, shown, all) of each test set.
 
-    `budget` is in bytes of UTF-8, shared by the test sets; of a test set that does not fit, the
-    segments on which systems differ most are kept, and the details are of those, too.
-    `links` has the file with all segments; `differences`, by test set, those of each segment.
+    `budget`, in bytes of UTF-8, is shared by the test sets. Of a test set that does not fit, the
+    segments on which systems differ most are kept, with details of as many of them as fit. By test set,
+    `links` has the file with all segments, and `differences` those of each segment.
     """
     data: list[dict[str, Any]] = []
     shown: list[tuple[str, int, int]] = []
@@ -201,7 +201,7 @@ def page_data(
 
 
 def _details(part: Segments, i: int) -> list[Any]:
-    """Of each output [all runs' outputs, derivation], where there are any."""
+    """[outputs of all runs, derivation] for each output; None where there are none."""
     return [
         [
             [[text, round(score, part.decimals), runs] for text, score, runs in every.distinct(i)]
@@ -231,7 +231,7 @@ def _row(part: Segments, i: int, differences: str) -> list[Any]:
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand in a <script> element: nothing in it ends the element or a line."""
+    """JSON that can be put into a <script> element: nothing in it ends the element or a line."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

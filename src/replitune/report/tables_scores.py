@@ -29,7 +29,7 @@ CELL = (
 
 
 def overview(material: Material) -> Table:
-    """Systems, best first by the first metric: cluster and ranks by the test of the verdicts, and
+    """Systems, best first by the first metric: cluster and ranks by the test that leads, and
     by people; mean score over runs, standard deviation over runs (``s_test``), and the
     adjusted p of the difference from the baseline, or from the best system."""
     cells, baseline = material.cells, material.baseline
@@ -73,13 +73,13 @@ def overview(material: Material) -> Table:
 
 
 def lead_cell(cells: Iterable[Result], material: Material) -> Result:
-    """The result of the first metric for which more, or less, is better."""
+    """The result of the first metric for which more, or less, is better, other than people's judgements."""
     every = list(cells)
     return next((c for c in every if not c.neutral and c.metric not in material.people), every[0])
 
 
 def _standing(by_testset: Mapping[str, Mapping[str, Result]], material: Material) -> list[Column]:
-    """Clusters and ranks, where there are any."""
+    """The columns of clusters and ranks, if there are any."""
     known = {t: places(lead_cell(group.values(), material)) for t, group in by_testset.items()}
     people = by_people(material)
 
@@ -215,7 +215,7 @@ def multeval(material: Material) -> Table:
 
 
 def _standing_of_rows(material: Material) -> list[Column]:
-    """Ranks of the systems of (result, summary) rows."""
+    """The column of ranks for rows of (result, summary), if there are any."""
     known = {(c.testset, c.metric): places(c) for c in material.cells}
     if not any(known.values()):
         return []
@@ -228,7 +228,7 @@ def _standing_of_rows(material: Material) -> list[Column]:
 
 
 def _spreads(material: Material, *names: str) -> list[Column]:
-    """The spreads that at least one system has: they need two runs."""
+    """The columns of those spreads that at least one system has."""
     systems = [system for cell in material.cells for system in cell.systems.values()]
     return [
         Column(name, name, show=score, in_units=True)

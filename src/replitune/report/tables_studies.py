@@ -95,12 +95,12 @@ def _in_thousandths(ends: tuple[float | None, float | None]) -> str:
 
 
 def _ends(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
-    """The limits of an answer."""
+    """The ends of the interval of an attribute."""
     return lambda _, row: (getattr(row, f"{name}_low"), getattr(row, f"{name}_high"))
 
 
 def _needed(row: PowerRow) -> str:
-    """Limits of the segments that are needed; without an upper one, no number suffices there."""
+    """The interval of how many segments are needed; without an upper end, perhaps no number suffices."""
     if row.needed_low is None:
         return MISSING
     high = "any number" if row.needed_high is None else f"{row.needed_high}"
@@ -116,8 +116,8 @@ def _size(segments: int) -> str:
 
 
 def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
-    """(test set, pair, sentence) for each cell: what this experiment would detect in the pair with
-    most to see, and what the same runs would on any number of segments."""
+    """(test set, pair, sentence) for each cell: what this experiment would detect in one pair
+    (`Result.closest`, or else the first), and what the same runs would on any number of segments."""
     sentences = []
     for cell, rows in studies:
         pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
@@ -143,8 +143,8 @@ def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tup
 
 
 def replication(material: Material) -> Table | None:
-    """Clark et al. (2011), Table 2: p of single runs that luck could have chosen, and the edges of
-    the 95% interval of p over small experiments drawn from the runs."""
+    """Clark et al. (2011), Table 2: p of single runs that luck could have chosen, and the 2.5th and
+    97.5th percentile of p over small experiments drawn from the runs."""
     if not material.replication:
         return None
     rows = [(cell, row) for cell, study in material.replication for row in study]

@@ -41,7 +41,7 @@ def _over(cell: Result, pair: Pair) -> str:
 
 
 def by(delta: Callable[..., float | None], key: str | None = None) -> Column:
-    """How much better the system is that is ahead, of the difference B - A."""
+    """How much better the system that is ahead is, given the difference B - A."""
 
     def value(cell: Result, *row: Any) -> float | None:
         found, pair = delta(cell, *row), _pair(row[0])
@@ -93,7 +93,7 @@ def test_rows(material: Material) -> list[tuple[Result, TestResult]]:
 
 
 def pairs(material: Material) -> Table:
-    """Every pair of systems by every test: how much better the system is that is ahead, interval, p,
+    """Every pair of systems by every test: how much better the system that is ahead is, interval, p,
     adjusted p, the smallest p that the test could have returned, and what a small p generalises to."""
     alpha = material.alpha
     rows = test_rows(material)
@@ -158,7 +158,7 @@ def _detail(name: str) -> Callable[[Result, TestResult], float | None]:
 
 
 def _counted(cell: Result, result: TestResult) -> str:
-    """Shares of the test sets drawn that the system that is ahead won, tied and lost, in percent."""
+    """On how many of the test sets drawn, in percent, the system that is ahead won, tied and lost."""
     shares = [result.details.get(name) for name in ("won", "tied", "lost")]
     return MISSING if None in shares else " / ".join(f"{100 * (s or 0):.1f}" for s in shares)
 
@@ -313,8 +313,8 @@ class OnTestSet:
 
 
 def suites(material: Material) -> Table | None:
-    """Of each suite, the difference of every pair on each of its test sets, with p corrected over
-    the test sets by Holm, and on how many of them one system surely is better."""
+    """For each suite, the difference of every pair on each of its test sets, with p corrected over
+    the test sets by Holm, and on how many of them one system is surely better."""
     by_key = {(cell.testset, cell.metric): cell for cell in material.cells}
     rows = [
         (cell, test, row)
@@ -352,7 +352,7 @@ def suites(material: Material) -> Table | None:
 def _on_testsets(
     cell: Result, test: TestResult, by_key: Mapping[tuple[str, str], Result]
 ) -> list[OnTestSet]:
-    """All test sets together, and each."""
+    """A row for all test sets together, and one for each."""
     counts = [int(test.details.get(name, 0)) for name in ("better_on", "worse_on")]
     rows = [OnTestSet("all together", 1.0, test.delta, adjusted(test), *counts)]
     alone = {
@@ -371,8 +371,8 @@ def _on_testsets(
 
 def thresholds(material: Material) -> Table:
     """Fu et al. (2016), Fig. 5 in numbers: the difference at which a decreasing fit of p falls to
-    the level of the experiment, by test, with a bootstrap interval over pairs. For this test set
-    and number of runs only."""
+    the level of the experiment, by test, with a bootstrap interval over pairs. It holds for this
+    test set and number of runs only."""
     return Table(
         title="The difference that is enough",
         caption="Absolute difference at which a decreasing fit of uncorrected p falls to "

@@ -63,7 +63,7 @@ def savings(record: Record) -> str:
 
 def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
     """What to do next: more runs of which systems, more segments, or nothing. `price`: CPU seconds
-    of one run of systems, where they are known."""
+    of one run of each system, where known."""
     from replitune.significance.studies.cheapest import time_text
 
     record, plan = advice.record, advice.plan

@@ -33,7 +33,7 @@ def print_meta(study: MetaStudy) -> None:
 
 
 def lines(study: MetaStudy) -> Iterator[str]:
-    """Headings start at the margin, everything else does not."""
+    """Only headings start at the margin."""
     size = f"{len(study.systems)} systems, {study.segments} segments"
     yield f"metrics and people on {study.run.testset} ({size})"
     for criterion in study.criteria:

@@ -47,15 +47,15 @@ PAGE = "report.html"
 """Results are the files in these folders, and the page; names that begin with a dot are not."""
 
 MADE = ".made"
-"""The folder that says of each result who made it."""
+"""The folder that says which job made each result."""
 
 LAST = "report/report"
 """The record from which all others can be reached by following inputs."""
 
 LARGE = 1 << 22
-"""Bytes from which a job does not read an input again that has the size and times of when it was
-made: every job of a system has its model among them. The manifest and `verify` read all. (Snakemake
-touches single files after their job, which are read again, but not what is in a folder.)"""
+"""An input of at least this many bytes is not read again by a job if its size and times are unchanged
+since it was made: every job of a system has the model as an input. The manifest and `verify` read all.
+(Snakemake touches single files after their job, so these are read again, but not files in a folder.)"""
 
 
 class Maker(NamedTuple):
@@ -66,7 +66,7 @@ class Maker(NamedTuple):
     record: str
     """Name of the record, below ``logs`` and without its suffix."""
     origin: str = ""
-    """Hash of everything it depends on, for outputs that are kept while that is unchanged."""
+    """Hash of everything the output depends on, if it is kept while that is unchanged."""
     cpu_seconds: float = 0.0
     """CPU time of the part of the job that made it."""
     stamp: Sequence[int] = ()
@@ -83,7 +83,7 @@ class Work:
     parts: dict[str, float] = field(default_factory=dict)
     """CPU seconds by the name of a part, in this job or in the earlier one that made the part."""
     origins: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By name of an output: the hash of what it depends on, and its part."""
+    """By output: the hash of what it depends on, and its part."""
 
     def is_made(
         self, part: str, settings: str | None, inputs: Iterable[Path], outputs: Sequence[Path]
@@ -338,7 +338,7 @@ def _index(results: Path, name: str) -> Path:
 
 
 WHOLE = {"models": 2, "options": 3, "tuning": 3, "tables": 1, "figures": 1}
-"""How many parts of its name lead to the folder that is made as a whole."""
+"""How many parts of a result's name lead to the folder that is made as a whole."""
 
 
 def _whole(results: Path, name: str) -> Path:

@@ -27,11 +27,11 @@ from replitune.running.files import read_lines, sha256_file, sha256_lines
 from replitune.running.parquet import parquet_file
 
 SHOWN = 5
-"""Values of a table that are listed; the rest is counted."""
+"""Differing values of a table that are listed; further ones are only counted."""
 
 CLOSE, NOTHING = 1e-9, 1e-12
-"""Share of it, and amount, by which a number differs in its last digits alone: what the functions of
-another C library (exp, log) may change."""
+"""Relative and absolute differences that count as last digits: what the functions of another C library
+(exp, log) may change."""
 
 
 @dataclass
@@ -39,13 +39,13 @@ class Verification:
     """What was checked, and what is not as recorded."""
 
     findings: list[tuple[str, str]] = field(default_factory=list)
-    """(kind, what): changed, missing, extra, silent, differs; and numerical, which is no difference."""
+    """(kind, what): changed, missing, extra, silent, differs; or numerical, which is no difference."""
     files: int = 0
     inputs: int = 0
     absent_inputs: int = 0
     """Inputs that are not on this machine."""
     derived: int = 0
-    """Tables of tests that were made again."""
+    """Tables of tests that were derived again."""
 
     def add(self, kind: str, what: str) -> None:
         self.findings.append((kind, what))
@@ -275,7 +275,7 @@ REPRODUCED: tuple[str, ...] = (
     "studies/",
     "tables/",
 )
-"""What a second run has to make to the same bytes."""
+"""What a second run has to reproduce byte for byte."""
 
 
 def compare_runs(folder: Path, other: Path) -> Verification:

@@ -24,7 +24,7 @@ from replitune.significance.draws import exact_columns
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 
 BLOCK = 64
-"""Resamples worked on at once; always the same, since BLAS rounds by the shapes it is given."""
+"""Resamples computed at once; constant, since rounding in BLAS depends on the shapes of arrays."""
 
 
 def snap(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -31,10 +31,10 @@ NAMES = {
     "type": ("type", "itemtype"),
     "criterion": ("criterion", "aspect", "inputitem"),
 }
-"""Columns by their names without case, dots, blanks and underscores."""
+"""Possible names of the columns, in lower case and with only letters and digits."""
 
 SCORES = ("zscr", "zscore", "z", "score", "rawscr", "rawscore", "raw")
-"""Columns of scores; the first that is there is read: standardised before raw."""
+"""Columns of scores, standardised before raw; the first one that is there is read."""
 
 CRITERIA = {
     "adequacy": "adequacy",
@@ -45,11 +45,11 @@ CRITERIA = {
 }
 
 JUDGED_TYPES = ("system", "tgt", "repeat", "")
-"""Types of items that are translations of a system, some judged again, as WMT counts them; the
-rest, damaged translations and references, is quality control."""
+"""Types of items that count, as at WMT: translations of a system, some judged again. The rest,
+damaged translations and references, is quality control."""
 
 ABSENT = ("", "none", "na", "nan", "null")
-"""How files write that there is no score."""
+"""What files write where there is no score."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Judgement:
     replica: str | None = None
     annotator: str | None = None
     probability: float | None = None
-    """With which the segment was chosen to be judged."""
+    """The probability with which the segment was chosen to be judged."""
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ class HumanTest:
     """A test of a pair of systems; two-sided."""
 
     statistic: float | None
-    """rank-sum: pairs (a, b) in which b is larger, ties half; signed-rank: the sum of the ranks of
-    segments on which b is."""
+    """rank-sum: pairs (a, b) in which b is larger, ties counting half; signed-rank: the sum of the
+    ranks of the segments on which b is larger."""
     direction: int
     """1 when b is better, -1 when a is, 0 for neither."""
     p: float | None
     n: int
-    """Judged outputs, or segments of which both outputs were."""
+    """Judged outputs, or segments of which both outputs were judged."""
     note: str | None = None
 
     def outcome(self, alpha: float) -> int:

@@ -26,7 +26,7 @@ LEVELS = ("system", "segment", "average")
 UNITS = {"system": "systems", "segment": "cells", "average": "segments"}
 
 FEWEST = {"system": 3, "segment": 3, "average": 1}
-"""Fewer items of each level have no coefficient; of two systems it is always 1 or -1."""
+"""With fewer items there is no coefficient; of two systems it would always be 1 or -1."""
 
 
 OUTSIDE = (
@@ -48,7 +48,7 @@ class Correlation:
     samples: int | None = None
     note: str | None = None
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """(samples,) of the bootstrap, without the resamples that have no coefficient."""
+    """The bootstrap's values, without the resamples that have no coefficient."""
 
 
 @dataclass(frozen=True)

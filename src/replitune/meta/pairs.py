@@ -17,7 +17,7 @@ from replitune.significance.multiple import verdict
 from replitune.significance.run import TestSetScores, run_tests
 
 Judged = Mapping[str, Mapping[str, Sequence[HumanTest]]]
-"""Of all pairs, by the test of people's scores and by criterion."""
+"""Tests of all pairs, by the name of the test and by criterion."""
 
 
 def agreements(

@@ -30,7 +30,7 @@ BLOCK = 256
 """Exchanges drawn and computed at once; always the same, for the same bytes."""
 
 SLACK = 1e-10
-"""Differences of correlations that are closer are equal."""
+"""Differences of correlations closer than this count as equal."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PermBothResult:
     p_min: float | None = None
     note: str | None = None
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """(samples,) of delta under H0, without the exchanges that have no coefficient."""
+    """Values of delta under H0, without the exchanges that have no coefficient."""
 
     def swapped(self) -> PermBothResult:
         """The same exchanges, with the metrics in the other order."""

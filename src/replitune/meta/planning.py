@@ -20,11 +20,11 @@ COLUMNS = (
     *("item", "source", "output", "score"),
     *("segment", "document", "system", "replica", "annotator", "probability"),
 )
-"""Of a sheet; those who judge see the first four."""
+"""The columns of a sheet; the first four are for those who judge."""
 STRATA = 5
 EVENLY = 0.5
-"""The share of judgements that goes to all segments alike; the rest goes by the size of the difference.
-It bounds the weights: none is more than twice what it were if all segments had one probability."""
+"""The share of judgements spread evenly over all segments; the rest goes by the size of the difference.
+It bounds the weights: none is more than twice what it would be if all probabilities were equal."""
 
 
 def choose(

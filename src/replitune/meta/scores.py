@@ -23,7 +23,7 @@ class Scores:
     name: str
     metric: Metric
     statistics: tuple[SystemStatistics, ...]
-    """Of each system, in the order of `systems`."""
+    """One per system, in the order of `systems`."""
     system: NDArray[np.float64] = field(init=False)
     """(S,) oriented corpus scores; NaN for a system without a score."""
     segment: NDArray[np.float64] = field(init=False)

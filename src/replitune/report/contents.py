@@ -45,7 +45,7 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
     },
     group="replitune.tables",
 )
-"""In the order of the page. What a table is called is the name of its files."""
+"""In the order of the page. The name of a table is also the name of its files."""
 
 FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     "figure",
@@ -71,7 +71,7 @@ FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     },
     group="replitune.figures",
 )
-"""What a figure is called ends the name of its files: ``test1.bleu.replicas.svg``."""
+"""The names of a figure's files end with its own: ``test1.bleu.replicas.svg``."""
 
 LatexStyle = Literal["papers", "multeval"]
 LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {

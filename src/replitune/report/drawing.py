@@ -46,7 +46,7 @@ STYLE: dict[str, Any] = {
     "text.parse_math": False,
 }
 COLUMN, PAGE = 3.3, 6.9
-"""Inches of a column of a two-column page, and of both: letters stay 7 points high or more."""
+"""Width in inches of a column and of a two-column page, so that letters stay 7 points high or more."""
 ON_PAGES = 1.5
 """How much larger a figure is on a web page than on paper."""
 # From dark to light, so that the order survives greyscale; dashes and markers tell neighbours apart.
@@ -59,7 +59,7 @@ STYLES: dict[str, tuple[Any, ...]] = {
     "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
 }
 INKS = ("#222222", "#9a7b4f", "#777777", "#c9a66b", "#4f4436", "#aaaaaa")
-"""Of what is no system."""
+"""Colours of what is not a system."""
 
 
 METADATA: dict[str, dict[str, None]] = {
@@ -67,7 +67,7 @@ METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
 }
-"""Kinds of figures, and what would make their bytes differ."""
+"""Kinds of files, and the metadata that would make their bytes differ."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Figure:
     size: tuple[float, float] = (COLUMN, 1.9)
     """Inches, without the legend."""
     panels: int = 1
-    """Axes beside each other with a common y axis; `draw` is given as many."""
+    """Number of axes side by side, with a common y axis; `draw` is given all of them."""
     stacked: Literal["", "common", "own"] = ""
-    """The panels stand above each other, with a common x axis or each with its own."""
+    """Whether panels are above each other, with a common x axis or each with its own."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What is written for long names."""
+    """What is written instead of long names."""
 
     def save(self, path: str | Path) -> None:
         """Write it as SVG, PNG or PDF, by the suffix of the name."""
@@ -105,7 +105,7 @@ class Figure:
 
 
 Figures = dict[str, Figure]
-"""By what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
+"""Figures by what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
 
 
 def of_each_cell(figure: Callable[[Material, Result], Figure | None]) -> Callable[[Material], Figures]:
@@ -150,7 +150,7 @@ def add_legend(axes: Any, **options: Any) -> None:
 
 
 LONGEST = 24
-"""Letters of a line of a name beside an axis."""
+"""Most letters in a line of a name beside an axis."""
 
 
 def elided(names: Sequence[str]) -> dict[str, str]:
@@ -171,7 +171,7 @@ def elided(names: Sequence[str]) -> dict[str, str]:
 
 
 UNKNOWN = re.compile("[^\u0000-\u024f\u0370-\u052f\u1e00-\u25ff]")
-"""Letters that DejaVu Sans lacks, or that are not written from left to right one beside the other."""
+"""Letters that DejaVu Sans lacks, or that are not simply written one after the other, left to right."""
 
 
 def _alike(names: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from replitune.report.tables_looks import decider
 from replitune.significance.looks.record import FUTILE, NO_P, OPEN, SETTLED
 
 SHOWN = 30
-"""Pairs of one picture; the table has all."""
+"""Most pairs in a picture; the table has all."""
 LOOKS = {SETTLED: 0, FUTILE: 1, OPEN: 2, NO_P: 5}
 """Colour and marker of a decision."""
 

@@ -18,9 +18,9 @@ from replitune.results.wording import INTERVALS, count
 Draw = Callable[[Any, str, int, int], str]
 
 MOST = 12
-"""Systems of a figure."""
+"""Most systems in a figure."""
 TOGETHER = 3
-"""Systems that lie over each other; each of more has a panel of its own."""
+"""Up to so many systems are drawn over each other; of more, each has a panel of its own."""
 
 
 def _others(cell: Result) -> str:

@@ -14,7 +14,7 @@ from replitune.results.result import Result
 from replitune.results.wording import INTERVALS, corrected, count
 
 LEGIBLE = 15
-"""Systems of a heat map with numbers in it; the table has all."""
+"""A heat map of up to so many systems has numbers in it; the table has all."""
 
 
 @of_each_cell
@@ -150,7 +150,7 @@ def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 MOST_PAIRS = 21
-"""Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
+"""Most pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
 
 
 @of_each_cell

@@ -34,9 +34,9 @@ class GroupScores:
     kind: str
     names: Sequence[str]
     sizes: Sequence[int]
-    """Segments of each."""
+    """Number of segments of each."""
     scores: Mapping[str, NDArray[np.float64]]
-    """By system: (n, G) score of each group alone, of each replica."""
+    """By system: (n, G) score of each replica on each group alone."""
 
 
 def group_scores(metric: Metric, systems: Mapping[str, SystemStatistics], by: Grouping) -> GroupScores:

@@ -42,15 +42,16 @@ LATEX = {
 IN_LATEX = str.maketrans(LATEX)
 
 SIZES = {"small": 0.925, "footnotesize": 0.85, "scriptsize": 0.8}
-"""Width of a digit, of one in 10 points; none is below 7 points."""
+"""Width of a digit relative to one in 10 points; no size is below 7 points."""
 COLUMN, PAGE, HEIGHT = 219.0, 450.0, 560.0
-"""Points of a two-column A4 page, as of ACL's style; of its height, what a caption leaves."""
+"""Widths in points of a column and of a two-column A4 page in ACL's style; the height that a caption
+leaves."""
 GAP = 3.0
 """Points on either side of a column."""
 LEAST = 60.0
-"""Points of columns whose texts are broken into lines, where smaller letters are still to be had."""
+"""Least width in points of a column whose texts are broken into lines, while letters can be smaller."""
 WIDTHS = {**dict.fromkeys("ijlfrtI.,:;'!|()[]- ", 3.7), **dict.fromkeys("mwMW%+±−<>=@↑↓†", 8.2)}
-"""Points of characters; of capitals 7.4, of others 5.4."""
+"""Widths of characters in points; of other capitals 7.4, of all others 5.4."""
 
 
 def latex_text(text: str) -> str:

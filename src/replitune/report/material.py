@@ -35,7 +35,7 @@ class Material:
     seed: int
     alpha: float
     family: str
-    """What was corrected together, where p were."""
+    """Which p-values were corrected together, if they were."""
     samples: int
     cells: Sequence[Result]
     """One for each (test set, metric)."""
@@ -49,21 +49,21 @@ class Material:
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
     unrepeatable: Sequence[str] = ()
-    """Replicas that another run would make differently."""
+    """Replicas that would differ if they were made again."""
     answers: Sequence[str] = ()
-    """What is not as it should be in what servers answered."""
+    """What is wrong with the answers of servers."""
     power: Sequence[tuple[Result, list[PowerRow]]] = ()
     replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
     calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()
     looks: Record | None = None
-    """Of an experiment that decides how many replicas it needs."""
+    """The looks of an experiment that decides how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
-    """By test set."""
+    """Rows by test set."""
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
     provenance: Provenance | None = None
     said: Summary | None = None
-    """By what made the results; by default it is made here."""
+    """The summary, if the results come with one; otherwise it is made here."""
 
     @cached_property
     def summary(self) -> Summary:

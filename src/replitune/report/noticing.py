@@ -26,7 +26,7 @@ MODELS = {
 """What mt-thresholds calls the models of pymarian."""
 
 IN_HUNDREDTHS = ("comet", "xcomet", "bleurt")
-"""Their differences are published in hundredths."""
+"""Metrics whose differences are published in hundredths."""
 
 HEADING = "people"
 CAPTION = (

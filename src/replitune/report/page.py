@@ -23,18 +23,18 @@ from replitune.results.answer import Answer
 from replitune.results.wording import as_html
 
 SIZE = 4_899_000
-"""Bytes of a page, but for some hundreds, when segments can be left out to keep to it."""
+"""Bytes of a page, give or take some hundreds: segments are left out to keep to it."""
 
 WIDE = 600
 """Points; a wider figure has a row of its own."""
 
 LARGE, FIGURES = 250_000, 1_500_000
-"""Bytes of a figure, and of all of them, beyond which they are left to the folder `figures`."""
+"""Bytes of a figure, and of all figures; those beyond are only in the folder `figures`."""
 
 ROWS = 400
-"""Of a table in the page; files have all."""
+"""Most rows of a table in the page; files have all."""
 SENTENCES = 200
-"""Of a metric."""
+"""Most sentences by one metric."""
 
 PAPERS = ("systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication")
 """Tables that are there because Clark et al. and Fu et al. have them."""
@@ -48,7 +48,7 @@ STATIC = {
     "convergence": "convergence",
     "looks": "looks",
 }
-"""Pictures of the page, and the kind of figure that stands there without JavaScript."""
+"""Pictures of the page, and the kind of figure that is shown there without JavaScript."""
 
 
 def page(

@@ -30,13 +30,13 @@ from replitune.significance.multiple import verdict
 from replitune.significance.variances import RUNS, shares
 
 BINS = 20
-"""Of a histogram on each side of 0, at most."""
+"""Most bins of a histogram on each side of 0."""
 MISSING, EQUAL = 256**3 - 1, 256**3 // 2 - 1
-"""Codes of differences on segments: none, and 0."""
+"""Codes of the difference on a segment: where there is none, and for 0."""
 
 
 Differences = Mapping[str, Mapping[str, tuple[dict[str, Any], NDArray[np.int64]]]]
-"""By test set and metric, what `segment_differences` has."""
+"""What `segment_differences` returns, by test set and metric."""
 
 
 def numbers(material: Material, differences: Differences) -> dict[str, Any]:

@@ -20,12 +20,12 @@ from replitune.significance.variances import RUNS
 
 WANTED = 0.8
 RUN_STOPS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 60)
-"""Runs of each system (and tuner) at which the slider stops, beside those of the experiment."""
+"""Runs of each system (and tuner) at which the slider stops, besides those of the experiment."""
 SEGMENT_STOPS = (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 CURVE = (0.0, 0.06, 0.15, 0.3, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
-"""Where a curve of power is known, in detectable differences; there it is `WANTED`, too."""
+"""Where a curve of power is computed, in detectable differences; at 1 it is `WANTED`."""
 PLANS = 3000
-"""Of a page. Where it has many pairs, the sliders have fewer stops."""
+"""Most plans of a page: with many pairs, the sliders have fewer stops."""
 
 
 @dataclass(frozen=True, eq=False)

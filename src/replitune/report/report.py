@@ -53,7 +53,7 @@ Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
 
 SAFE = re.compile(rf"[{LETTERS}][{LETTERS}._+-]*")
 LONGEST = 200
-"""Bytes of a name that stands for two systems."""
+"""Most bytes of a name in the name of a file, such as that of a pair."""
 
 STYLE = (
     ".replitune td,.replitune th{text-align:right}.replitune .word{text-align:left}"
@@ -246,7 +246,7 @@ class ComparisonReport(Report):
     texts: TestSet | None = None
     """The references; none for a table of scores."""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
-    """By system; none for a table of scores."""
+    """Outputs by system; none for a table of scores."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
 

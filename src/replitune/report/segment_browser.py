@@ -32,7 +32,7 @@ class Output:
     scores: NDArray[np.float64]
     """(N,) score of each segment alone."""
     derivations: Sequence[Derivation] = ()
-    """Of each translation, where the system records them."""
+    """One for each translation, if the system records them."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FROZEN = ("system", "pair")
-"""Columns of the page that stay in sight when a table is moved sideways."""
+"""Columns that stay in sight when a table of the page is scrolled sideways."""
 WIDTH = 100
-"""Columns of a terminal that tables keep to."""
+"""Width of a terminal, in characters, that tables keep to."""
 
 
 def shown(value: Any) -> str:
@@ -39,26 +39,26 @@ class Column:
     called with all of them."""
 
     heading: str | None
-    """None: it has no texts, and is in the CSV alone."""
+    """None: it is only in the CSV, without texts."""
     key: str | None = None
-    """Name in the CSV; None: it is printed only."""
+    """Name in the CSV; None: it is only printed."""
     value: Callable[..., Any] | str | None = None
-    """What it shows; a name is that of an attribute of the last object of a row; by default
+    """What it shows: a function, or the name of an attribute of the last object of a row; by default
     `key`."""
     show: Callable[..., str] = shown
     """The text of a value."""
     in_units: bool = False
     """Whether the value is in units of a metric: then the first object of a row is its `Result`,
-    and `show` is also given the decimals of that."""
+    and `show` is also given its decimals."""
     left: bool = False
-    """A column of words."""
+    """Whether it is a column of words, aligned on the left."""
     mark: Callable[..., str] = unmarked
-    """`best` is printed bold, `sign` gets a dagger, both words may stand together; `odd` is a test
-    that disagrees with another."""
+    """`best` is printed bold, `sign` gets a dagger, `odd` (disagrees with another test) a double dagger;
+    several words are separated by spaces."""
     width: int = 0
-    """The least, on a terminal."""
+    """Least width on a terminal."""
     gap: int = 1
-    """Spaces before it, on a terminal."""
+    """Spaces before it on a terminal."""
 
     def exact_value(self, row: Sequence[Any]) -> Any:
         """The exact value."""
@@ -108,7 +108,7 @@ class Table:
     title: str = ""
     caption: str = ""
     name: str = ""
-    """As it is asked for; its label in LaTeX."""
+    """The name by which it is asked for, and its label in LaTeX."""
     said: str = ""
     """What the answers say about its rows; the caption in a paper begins with it."""
     filters: int = 0

@@ -25,7 +25,7 @@ CELL = (
     Column(None, "metric", lambda cell, *_: cell.metric),
     Column("metric", None, lambda cell, *_: cell.name, left=True),
 )
-"""What a row of a (test set, metric) begins with."""
+"""The first columns of rows about a (test set, metric)."""
 
 
 def overview(material: Material) -> Table:

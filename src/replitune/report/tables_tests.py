@@ -32,7 +32,7 @@ PAIR = (
     Column(None, "b", lambda _, pair, *__: _pair(pair)[1]),
     Column("pair", None, lambda cell, pair, *_: _over(cell, _pair(pair)), left=True),
 )
-"""Of rows whose second object is a pair, or a test; printed in the direction of the answer."""
+"""Columns of rows whose second object is a pair or a test; printed with the system ahead first."""
 
 
 def _over(cell: Result, pair: Pair) -> str:
@@ -72,7 +72,7 @@ PAIR_OF_ROW: tuple[Column, ...] = (
     *exact("a", "b"),
     Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True),
 )
-"""Of rows whose last object has a and b."""
+"""Columns of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)
 
@@ -203,7 +203,7 @@ LEVELS = {
     "all runs (Clark)": ("clark", ("clark-bootstrap",)),
     "test set (Fu)": ("fu-ar", ("fu-bootstrap",)),
 }
-"""What is drawn or exchanged: by approximate randomisation, and by bootstraps."""
+"""What is exchanged or drawn: the test by approximate randomisation, and those by bootstrap."""
 
 
 def resampling(material: Material) -> Table:

@@ -110,11 +110,11 @@ def _places(where: list[str]) -> str:
 
 
 MOST_ANSWERS = 6
-"""Pairs of one metric whose answers are printed; the table has all."""
+"""If a metric has more pairs, their answers are not printed; the table has all."""
 
 MOST_PAIRS = 20
-"""Pairs of one metric that are printed, so that a table fits a screen; the other formats have
-all."""
+"""If a metric has more pairs, their differences are not printed, so that the output fits a screen; the
+other formats have all."""
 
 
 def _answers(result: Result, summary: Summary) -> list[str]:

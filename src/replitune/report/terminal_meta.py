@@ -11,7 +11,7 @@ from replitune.report.terminal import bold, first_three, wrapped
 from replitune.results.numbers import MISSING, interval, p_value, score
 
 NAME = 19
-"""Names of metrics and tests are cut to this; the JSON has them whole."""
+"""Names of metrics and tests are cut to so many letters; the JSON has them whole."""
 
 LEVELS = {
     "system": "systems",

@@ -25,9 +25,9 @@ class Why:
     means: Mapping[str, Mapping[str, NDArray[np.float64]]]
     """By metric and system: (N,) score of each segment alone, mean over runs; NaN: none."""
     groups: Sequence[tuple[str, GroupScores]]
-    """With the metric."""
+    """Each with its metric."""
     words: Words | None = None
-    """Where there are texts."""
+    """If there are texts."""
 
 
 def explain(

@@ -17,14 +17,14 @@ from replitune.statistics.outputs import DistinctPairs
 ORDERS = 3
 """n-grams of 1 to 3 words."""
 KEPT, MOST = 400, 4000
-"""n-grams of each order that are kept, those in which the means of systems differ most; and the
-most numbers of means, of many systems."""
+"""n-grams of each order that are kept: those on which the means of systems differ most; and the most
+means of each order, of all systems together."""
 BLOCK = 1 << 16
 """Outputs whose n-grams are counted at a time: bounds the memory."""
 SHOWN = 12
-"""n-grams of a pair that are shown, and as many of the other direction."""
+"""Most n-grams of a pair that are shown, in each direction."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
-"""Frequencies at which a class begins; before them are words that do not occur."""
+"""Frequencies at which a class begins; the class before these is of words that do not occur."""
 
 
 def words_of(line: str) -> list[str]:
@@ -71,19 +71,19 @@ class Words:
     """What the references have, and how much of it each system has in the mean over its runs."""
 
     grams: Sequence[str]
-    """Those in which systems differ most."""
+    """The n-grams on which systems differ most."""
     expected: Sequence[int]
     """How often the references have each."""
     right: Mapping[str, Moments]
     """By system: (grams,) how often a run has it where a reference has it, too."""
     classes: Sequence[str]
-    """Frequencies of words."""
+    """Names of the classes of words by frequency."""
     sizes: Sequence[int]
     """Words of the references in each class."""
     recall: Mapping[str, Moments]
     """By system: (classes,) share of the words of the references that a run has, in percent."""
     counted_in: str
-    """In which text words were counted."""
+    """The text in which the frequencies of words were counted."""
 
     def most_changed(
         self, a: str, b: str, half: NDArray[np.float64] | None
@@ -150,9 +150,9 @@ class _Wanted:
                     self.vocabulary.setdefault(word, len(self.vocabulary))
         self.spelling = list(self.vocabulary)
         self.tables = [np.arange(len(self.vocabulary))]
-        """Sorted keys: of a longer n-gram, number of all but its last word x words + last word."""
+        """Sorted keys; of a longer n-gram: number of all but its last word x words + last word."""
         self.expected: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-        """Sorted keys segment x n-grams + n-gram, and counts: of several references the most."""
+        """Sorted keys segment x n-grams + n-gram, and counts: the most in any of the references."""
         self.totals: list[NDArray[Any]] = []
         """How often the references have each."""
         segments = len(references[0])

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 State = Literal[
     "better", "better-within-margin", "same", "undecided", "these-outputs", "different", "cannot"
 ]
-"""`these-outputs`: single runs were compared, which says nothing of other runs. `different`: of a
-metric of which neither more nor less is better. `cannot`: there is no p."""
+"""`these-outputs`: single runs were compared, which says nothing about other runs. `different`: by a
+metric for which neither more nor less is better. `cannot`: there is no p."""
 DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "different")
 AHEAD: tuple[State, ...] = ("better", "better-within-margin")
 
@@ -36,7 +36,7 @@ QUIET = (
     *(*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio"),
     "control-variates",
 )
-"""Notes that do not make an answer less sure than it says."""
+"""Notes that do not make an answer less certain."""
 SERIOUS = (
     "one-run",
     "run-effect",
@@ -61,14 +61,14 @@ SERIOUS = (
 )
 """Caveats that change how an answer is read, gravest first."""
 WIDE = 5
-"""Times the usual differences of runs and segments: from there on a margin lets anything pass. Up to there
-it is a remark, since no equivalence can be shown with less."""
+"""A margin of more than so many times the usual differences of runs and segments lets anything pass. Below
+that, a wide margin is only remarked on, since no equivalence can be shown with less."""
 FAR = 20
-"""Times the runs or segments of this experiment, beyond which no plan is named."""
+"""No plan is named that needs more than so many times the runs or segments of this experiment."""
 NOTHING = "nothing: it is decided"
 WANTED = 0.842
-"""Standard errors by which a difference must exceed the critical value to be found four times in
-five."""
+"""Standard errors by which a difference must exceed the critical value to be found four times out
+of five."""
 
 
 class Caveat(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class Caveat(msgspec.Struct, frozen=True):
     code: str
     text: str
     about: str = ""
-    """The one system that it speaks of."""
+    """The one system that it is about, if there is one."""
 
     @property
     def serious(self) -> bool:
@@ -96,7 +96,7 @@ class Part(msgspec.Struct, frozen=True):
     """``the test set``, ``runs of A``, ``runs``."""
     about: str | None
     percent: int
-    """Of the variance of the difference; all parts add up to 100."""
+    """Share of the variance of the difference; all parts add up to 100."""
     text: str
 
 
@@ -108,7 +108,7 @@ class Doubt(msgspec.Struct, frozen=True):
     half: float
     """Half the width of the interval."""
     twice_runs: float
-    """The same with twice the runs, by the variances of this experiment, which few runs know poorly."""
+    """The same with twice the runs, by the variances of this experiment: rough if there are few runs."""
     twice_text: float
 
 
@@ -153,9 +153,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What the interval is called, as in ``simultaneous 95% CI``."""
     margin: float | None
     p: float | None
-    """Corrected, where it was corrected."""
+    """p, corrected if there is a correction."""
     holds: tuple[Rule, ...]
-    """What B is against A, at the level of the experiment: for programs that decide."""
+    """The rules that B meets against A, at the level of the experiment: for programs that decide."""
     speaks_of: str
     doubt: Doubt | None
     trust: tuple[Caveat, ...]
@@ -167,7 +167,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     interval_text: str
     """``1.10 to 2.70``; empty without an interval."""
     by_text: str
-    """``B better by 1.90 (1.10 to 2.70)``, or ``ahead`` where it is not sure."""
+    """``B better by 1.90 (1.10 to 2.70)``; ``ahead`` instead of ``better`` where that is not sure."""
     sentence: str
     detail: str
     """p, test and correction, in small type."""

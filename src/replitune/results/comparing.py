@@ -47,17 +47,17 @@ class Results:
     inputs: Sequence[str] = ()
     """What looks wrong with the inputs."""
     doubts: Sequence[Doubt] = ()
-    """Of outputs that can hardly be translations of these segments."""
+    """About outputs that can hardly be translations of these segments."""
     design: str = "runs"
     """What replicas are."""
     sha256: Mapping[str, str] = field(default_factory=dict)
-    """Of what was compared, by what it is."""
+    """Hashes of what was compared, by what it is."""
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
     undirected: Sequence[str] = ()
-    """Metrics of which nothing says whether more or less is better."""
+    """Metrics for which nothing says whether more or less is better."""
     command: str = ""
-    """That compares."""
+    """The command that compares; empty in Python."""
 
     @property
     def warnings(self) -> list[str]:

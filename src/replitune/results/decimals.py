@@ -9,7 +9,7 @@ import numpy as np
 
 MOST = 8
 NOTHING = 1e-9
-"""Of a score: a spread that arithmetic leaves."""
+"""Share of a score: a spread up to this is rounding error."""
 
 
 def decimals_of(

@@ -18,7 +18,7 @@ from replitune.significance.settings import Rule
 from replitune.statistics.plausibility import Doubt
 
 ODD_RUN = 0.01
-"""p of the oddest run, of normal runs, below which nothing is decided."""
+"""Nothing is decided if p of the oddest run, assuming normal runs, is at most this."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Advice:
 
     plan: Plan
     looks: list[Look]
-    """As far as these replicas go."""
+    """Those for which there are enough replicas."""
     have: Mapping[str, Mapping[str, int]]
 
     @property

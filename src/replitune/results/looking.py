@@ -32,7 +32,7 @@ from replitune.significance.looks.settings import FEWEST, RuleSettings
 from replitune.statistics.segments import SegmentStatistics
 
 DRIFT = 0.01
-"""p below which batches of replicas are called unlike."""
+"""p below which batches of replicas are said to differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Seen:
     """None without a p."""
     delta: float | None = None
     shares: tuple[float, float] = (0.0, 0.0)
-    """Of what runs leave open, the share of A and that of B."""
+    """The shares of A and of B in what runs leave open."""
     p: float = 1.0
     """The ordinary p, as if this were the only look."""
     why: str | None = None
@@ -243,7 +243,7 @@ NO_P_WORDS = {
     "few-documents": "too few documents",
     "zero-variance": "zero variance",
 }
-"""By the code of a note of the test, why a look has no p."""
+"""Why a look has no p, by the code of the test's note."""
 
 
 def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, n: tuple[int, int]) -> Seen:

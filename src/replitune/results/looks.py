@@ -21,7 +21,7 @@ from replitune.statistics.store import read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics, joined
 
 ROWS = pa.schema([("look", pa.int64()), *row_schema(PairLook)])
-"""A pair at a look."""
+"""The columns for a pair at a look."""
 
 
 def write_record(path: str | Path, record: Record) -> None:

@@ -44,7 +44,7 @@ METADATA = (
     "suite",
     "missing",
 )
-"""Fields that no row has: in the metadata of the file of notes."""
+"""Fields that are not in rows but in the metadata of the file of notes."""
 
 METHOD_FIELDS = (
     "p",
@@ -77,7 +77,7 @@ class Overlap:
     a: str
     b: str
     method: str
-    """Of the interval: riezler, clark, fu."""
+    """The interval's: riezler, clark, fu."""
     ratio: float | None
     notes: tuple[Note, ...] = ()
 
@@ -102,22 +102,22 @@ class Result:
     lead_method: str
     """The test that leads (`significance.registry.leading`): verdicts, ranks and looks go by it."""
     systems: Mapping[str, SystemSummary]
-    """By name, in their order; those with outputs on this test set."""
+    """The systems with outputs on this test set, by name, in order."""
     tests: tuple[TestResult, ...]
     """Pair by pair and, within a pair, method by method."""
     overlaps: tuple[Overlap, ...] = ()
     suite: Mapping[str, float] = field(default_factory=dict)
-    """Weights of its test sets, where `testset` is the name of a suite."""
+    """Weights of the test sets, if `testset` is the name of a suite."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
     judged: bool = False
-    """By people, who judge outputs: of single ones, too, they say which is better."""
+    """Whether people judged the outputs: they can say which is better of single outputs, too."""
     name: str = ""
     """The metric's name in print; by default what papers call it, or its id."""
     read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
         default=None, repr=False, compare=False
     )
-    """From disk, where the tests have no distributions; see `histograms`."""
+    """Of a result from disk, whose tests have no distributions; see `histograms`."""
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -58,7 +58,7 @@ OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.str
 VARIANCES = _schema(
     (pa.string(), "a b method source about"), (pa.float64(), "sd low high n share share_low share_high")
 )
-"""`significance.variances.VarianceRow`, of each pair."""
+"""A row for each `significance.variances.VarianceRow` of each pair."""
 
 HISTOGRAMS = _schema(
     (pa.string(), "method a b"), (pa.int32(), "bin"), (pa.float64(), "left right"), (pa.int64(), "count")
@@ -69,10 +69,10 @@ ANSWERS = _schema(
     (pa.float64(), "size low high p"),
     (pa.string(), "sentence next answer"),
 )
-"""What is told of each pair; `answer` is all of it, as JSON (docs/answer.schema.json)."""
+"""The answer about each pair; the column `answer` has all of it as JSON (docs/answer.schema.json)."""
 
 NOTES = _schema((pa.string(), "row code text about a b system statistic method"))
-"""Notes, and which row of the other files has each: of a test, a system or an overlap."""
+"""Notes, each with the row of the other files that it is about: a test, a system or an overlap."""
 
 
 def write_histograms(path: str | Path, histograms: Mapping[Pair, Histogram]) -> None:

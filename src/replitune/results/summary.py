@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from replitune.results.result import Result
 
 NAMED = 3
-"""Systems that are named; of more, the number."""
+"""Up to so many systems are named; of more, only the number is given."""
 MOST_GIVEN = 4
-"""Remarks on what was given that are told one by one."""
+"""Remarks on the inputs that are told one by one; further ones are told together."""
 GUESSED = "Nothing says whether more or less of {} is better; more is taken as better"
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
@@ -32,7 +32,7 @@ class Headline(msgspec.Struct, frozen=True):
     tone: str
     """amber where a caveat changes the reading, else blue where a pair is decided, else grey."""
     decided: int
-    """Pairs, by the first metric."""
+    """Number of decided pairs, by the first metric."""
     pairs: int
 
 
@@ -42,11 +42,11 @@ class Provenance(msgspec.Struct, frozen=True):
     version: str
     seed: int
     settings: dict[str, Any]
-    """Of the tests."""
+    """Settings of the tests."""
     inputs: dict[str, str]
     """sha256 by what was read: ``references of t``, ``A run-001 on t``, the file of a table of scores."""
     command: str = ""
-    """That made it; empty in Python."""
+    """The command that made it; empty in Python."""
     cite: str = CITE
 
 
@@ -55,7 +55,8 @@ class Summary(msgspec.Struct, frozen=True):
 
     headlines: tuple[Headline, ...]
     trust: tuple[Caveat, ...]
-    """Those of all answers by the first metric of each test set, each kind once, gravest first."""
+    """Caveats on the inputs and on all answers by the first metric of each test set: each kind once,
+    gravest first."""
     counts: str
     next: str
     provenance: Provenance | None = None

@@ -1,16 +1,16 @@
-// Why B is better than A: segments, groups of segments, words; of all runs, not of one.
+// Why B is better than A: segments, groups of segments, words; over all runs, not from one.
 const why = (() => {
   const { state, set, said, data, cell, make, fill, field } = page;
   const { add, show, plot, colour, elided, longest, tip } = pictures;
   const KINDS = { length: "length of the reference", ratio: "length of the outputs beside the reference", document: "document", part: "part", words: "how frequent words are" };
   const FEW = 12;
 
-  // what both systems have of a list by name
+  // the entries of A and B in a list by name
   const ofPair = (block, list) => {
     const pair = block && page.pairIn(block.names, state.a, state.b);
     return pair && { ...pair, a: list[block.names.indexOf(state.a)], b: list[block.names.indexOf(state.b)] };
   };
-  // the metric of differences on segments: that of the page, or the first, where the page's is people
+  // the metric of differences on segments: that of the page, or the first if that is people's
   const measured = () => {
     const own = data.why[state.testset]?.differences, metric = own && (state.metric in own ? state.metric : Object.keys(own)[0]);
     return metric ? page.metricsOf(state.testset).find((c) => c.metric === metric) : null;
@@ -23,7 +23,7 @@ const why = (() => {
     const [found] = page.unpacked(row[6].slice(at, at + 4), 3, -most, most);
     return Number.isNaN(found) ? null : pair.turned ? -found : found;
   };
-  // of groups 0, 1, ...: the difference of means over runs, and its interval, none where a system has one run
+  // for each group the difference of means over runs, and its interval, none if a system has one run
   const turn = (pair, delta, low, high) => (pair.turned ? { delta: -delta, low: low === null ? null : -high, high: low === null ? null : -low } : { delta, low, high });
   const between = (of, pair) => {
     const every = page.unpacked(of.pairs[pair.at], 3, -of.most, of.most), n = every.length / 3, at = (i) => (Number.isNaN(every[i]) ? null : every[i]);
@@ -37,7 +37,7 @@ const why = (() => {
     if (!pair) return null;
     const forth = (list) => (pair.turned ? [...list].reverse() : list), [step, counts, bins] = found.pairs[pair.at], [lower, equal, higher] = forth(counts);
     const [worse, better] = c.higher ? [lower, higher] : [higher, lower], half = bins.length / 2, most = half * step;
-    // 0 is an edge between bins; what is equal has a narrow one of its own, over it
+    // 0 is an edge between bins; equal scores have a narrow bin of their own, over it
     const around = equal ? step / 4 : 0;
     const rows = forth(bins).map((n, i) => ({ x0: (i - half) * step, x1: (i - half + 1) * step, n, fill: colour(i >= half === c.higher ? 1 : 0) }));
     if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--quiet)" });

@@ -423,7 +423,7 @@ def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page:
     model = model_of(test.variances, SEGMENTS)
     sizes = sorted({*SEGMENT_STOPS, SEGMENTS})
     text = "document.querySelector('#picture-power figcaption').textContent"
-    assert f"it speaks of {test.generalises_to}." in browser.js(text)
+    assert f"it holds for {test.generalises_to}." in browser.js(text)
     own = Planned(model, Plan(4, 4, SEGMENTS, 2), nodes=FEW_NODES)
     plans: list[tuple[int | None, int | None, Planned]] = [(None, None, own)]
     for row in (0, 6, len(RUN_STOPS) - 1):

@@ -180,7 +180,7 @@ def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[s
         for name, sha256 in files.items():
             if not stays_inside(name) or name.startswith(("~", "...")):
                 raise ReplituneError(
-                    "a file of scores lies outside of the corpora, where an archive has none",
+                    "a file of scores is outside the corpora, so it cannot be archived",
                     found=name,
                     expected="a relative name",
                     fix="move the file there, change the experiment, and run it again",

@@ -211,7 +211,7 @@ def require_experiment(folder: Path) -> Experiment:
     if (experiment := experiment_in(folder)) is not None:
         return experiment
     raise ReplituneError(
-        "nothing says which experiment this is the folder of",
+        "cannot tell which experiment this folder belongs to",
         file=folder,
         expected=f"{RUN}, which Snakemake writes when its first job starts, or {NAME}",
         fix="is it results/<experiment>? has its first job started?",

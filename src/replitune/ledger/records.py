@@ -283,7 +283,7 @@ def checked(results: Path, paths: Iterable[Path], read_all: bool = False) -> dic
                 found=f"sha256 {sha256}" if made else f"no record of it in {_index(results, name).parent}",
                 expected=f"sha256 {made.sha256}, as when it was made" if made else None,
                 fix=f"rm -r {os.path.relpath(_whole(results, name))}, and run again; "
-                "it is made anew, and all that depends on it",
+                "it and all that depends on it are then made again",
             )
     return hashes
 
@@ -322,7 +322,7 @@ def check_origins(results: Path) -> None:
         changed = [os.path.relpath(results / one) for one in dict.fromkeys(stale.values())]
         shown = " ".join(changed[:10]) + (" ..." if changed[10:] else "")
         raise ReplituneError(
-            f"the results are not of one piece: {user} was made from another version of {name}",
+            f"the results do not belong together: {user} was made from another version of {name}",
             file=os.path.relpath(results / name),
             found="files whose times do not tell their order: was the clock put back?",
             fix=f"touch {shown}, and run again",

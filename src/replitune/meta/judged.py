@@ -197,7 +197,8 @@ def segment_scores(
         if missing:
             raise ReplituneError(
                 f"{store.metric.id} has no score for {missing} segments of {name}",
-                fix="judgements are sharpened by metrics of all segments: leave it out, or score them",
+                fix="a metric that sharpens judgements needs scores of all segments: leave it out, "
+                "or score them",
             )
         scores.append(one)
     return np.stack(scores, axis=-1)

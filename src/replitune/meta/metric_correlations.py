@@ -30,7 +30,7 @@ FEWEST = {"system": 3, "segment": 3, "average": 1}
 
 
 OUTSIDE = (
-    "the value lies outside its interval: a resample of the systems has fewer different ones, "
+    "the value is outside its interval: resamples contain fewer distinct systems, "
     "which lowers this coefficient"
 )
 

@@ -25,7 +25,7 @@ class MetaSettings(Settings, frozen=True):
         ),
     ]
     fluency: Annotated[
-        File | dict[str, File] | None, about("The same of fluency, when the others are of adequacy.")
+        File | dict[str, File] | None, about("The same for fluency, if the others are of adequacy.")
     ] = None
     metrics: StudyMetrics = "all"
     score_column: Annotated[File | None, about("Column of the scores.")] = None
@@ -59,7 +59,7 @@ class MetaSettings(Settings, frozen=True):
     ] = (Entry("koehn"), Entry("graham"), Entry("riezler"))
     samples: Annotated[int, about("Resamples of each test.", ge=1)] = 10_000
     ci_samples: Annotated[int, about("Resamples of the intervals of correlations.", ge=1)] = 1_000
-    resample: Annotated[Literal["systems", "segments", "both"], about("What these intervals draw.")] = (
+    resample: Annotated[Literal["systems", "segments", "both"], about("What these intervals resample.")] = (
         "both"
     )
     alphas: Annotated[tuple[Level, ...], about("Levels at which outcomes are compared.", min_length=1)] = (

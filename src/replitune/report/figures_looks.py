@@ -53,7 +53,7 @@ def looks(material: Material) -> Figures:
         f"{cell.testset}.{cell.metric}": Figure(
             f"Differences in {cell.name} on {cell.testset} at each of {len(record.looks)} looks, "
             f"the first one on top, with the rule's {100 * record.plan.confidence:g}% interval of "
-            "each pair alone, in which lies what all runs that there may be would show"
+            "each pair alone, which covers what all possible runs would show"
             + (f"; {rest} more pairs are in the table" if rest else "")
             + ".",
             draw,

@@ -80,7 +80,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
     caption = (
         f"{cell.name} on {cell.testset} of each run ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
-        f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.{_others(cell)}"
+        f"(Clark et al. 2011, Fig. 1). No test; it holds for these runs on this test set.{_others(cell)}"
     )
     return _of_systems(cell, [*scores], caption, draw, "replicas")
 
@@ -117,8 +117,8 @@ def intervals(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
         f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
-        "median run and Clark segments of all runs: both speak of new segments. Test-set "
-        "draws run scores and speaks of new runs on this test set.",
+        "median run and Clark segments of all runs: both hold for new segments. Test-set "
+        "draws run scores and holds for new runs on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.3 * len(systems)),
     )
@@ -159,7 +159,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
         f"Normal distribution fitted to the {cell.name} scores of each system's runs on "
         f"{cell.testset} (mean, standard deviation), and the scores "
         f"({count(sum(map(len, scores.values())), 'run')} in all; Fu et al. 2016, Fig. 4). No test; it "
-        f"speaks of new runs on this test set.{note}"
+        f"holds for new runs on this test set.{note}"
     )
     return _of_systems(cell, [*scores], caption, draw, "density")
 

@@ -76,7 +76,7 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"between {first.a} and {first.b} with n runs of each and the {own.segments:,} "
         f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
-        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of "
+        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It holds for "
         f"{scopes_of(rows)}.",
         draw,
     )
@@ -132,7 +132,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
         f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
-        f"({100 * first.confidence:.0f}%). It speaks of {scopes_of(rows)}.",
+        f"({100 * first.confidence:.0f}%). It holds for {scopes_of(rows)}.",
         draw,
     )
 
@@ -166,7 +166,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
         f"and {first.b} that {first.repeats} experiments observe with n runs of each, drawn "
         f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
-        "black line is the difference of the pools. No test; it speaks of new runs on this "
+        "black line is the difference of the pools. No test; it holds for new runs on this "
         "test set.",
         draw,
     )
@@ -269,10 +269,10 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
         add_legend(axes)
 
     return Figure(
-        f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
-        f"test and people ({rows[0].criterion}, {rows[0].human_test} test) say the same at each "
-        "level, with Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so "
-        "the true intervals are wider; it speaks of these systems.",
+        f"Share of {count(rows[0].n or 0, 'pair')} of systems on which a metric's test and people "
+        f"({rows[0].criterion}, {rows[0].human_test} test) agree at each level, on {testset}, with "
+        "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "
+        "intervals are wider; the shares hold for these systems.",
         draw,
         size=(COLUMN, 0.6 + 0.3 * len(names)),
     )

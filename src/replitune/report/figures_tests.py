@@ -67,7 +67,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
         f"{corrected([cell], material.family)}; best system first, dark is small"
         f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
-        f"speaks of {lead.generalises_to}.",
+        f"holds for {lead.generalises_to}.",
         draw,
         size=(side, side),
     )
@@ -99,7 +99,7 @@ def differences(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
-        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {scope_text}.",
+        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It holds for: {scope_text}.",
         draw,
     )
 
@@ -137,7 +137,7 @@ def distributions(material: Material, cell: Result) -> Figure | None:
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
         f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
         "exchange tests lie around zero, those of bootstraps around the observed difference "
-        f"(black line), after Graham (2016). p is uncorrected. It speaks of: {scopes}.",
+        f"(black line), after Graham (2016). p is uncorrected. It holds for: {scopes}.",
         draw,
     )
 
@@ -189,7 +189,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
         f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
         f"{cell.testset} of the two systems of a pair (n = {n} runs), by interval method, "
         f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
-        "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
+        "Riezler's and Clark's intervals hold for new segments, the test-set interval for "
         "new runs on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.17 * len(pairs)),

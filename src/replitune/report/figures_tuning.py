@@ -81,7 +81,7 @@ def convergence(material: Material) -> Figures:
     runs = ", ".join(f"{system}: n = {len(replicas)}" for system, replicas in histories.items())
     figure = Figure(
         f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
-        "curves of one system end apart, it is itself a source of chance. No test.",
+        "curves of one system end apart, tuning itself is a source of chance. No test.",
         draw,
     )
     return {"tuning": figure}

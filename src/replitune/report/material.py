@@ -82,17 +82,16 @@ class Material:
             yield Caveat("unrepeatable", text)
         if self.looks is not None:
             plan, again = self.looks.plan, sum(one.looks for one in self.looks.abandoned)
-            text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other p are "
-            text += "not adjusted for them, and differences that are settled early are exaggerated"
+            text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other "
+            text += "p-values are not adjusted for looks, and differences settled early are overestimated"
             yield Caveat("looks", text)
             for system, sizes in plan.sizes.items():
                 if len(sizes) == 1:
-                    yield Caveat(
-                        "looks", f"{system} stays at {sizes[0]}, which is all that there is", system
-                    )
+                    most = count(sum(plan.most[system].values()), "run")
+                    yield Caveat("looks", f"{system} stays at {most}, since there are no more", system)
             if self.looks.abandoned:
-                text = f"What was fixed before the first look was changed after {count(again, 'look')}"
-                yield Caveat("looked-before", f"{text}: p is no longer quite at its level")
+                text = f"Settings fixed before the first look were changed after {count(again, 'look')}"
+                yield Caveat("looked-before", f"{text}: p no longer keeps its level exactly")
 
     @property
     def sentences(self) -> str:

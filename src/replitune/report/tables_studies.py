@@ -56,7 +56,7 @@ def power(material: Material) -> Table | None:
         caption=f"Standard error of the difference, and the smallest difference found with "
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n runs of "
         f"each system and N segments; from the variances of this experiment, with {sure} intervals "
-        f"of what its runs leave open{note}. It speaks of "
+        f"of what its runs leave open{note}. It holds for "
         f"{scopes_of([row for _, row in rows])}.",
         columns=(
             *CELL,
@@ -155,8 +155,8 @@ def replication(material: Material) -> Table | None:
         caption="What a paper with n runs of each system could have reported, after Clark et "
         "al. (2011), Table 2: p of single runs chosen by their test score, and the 2.5th to 97.5th "
         f"percentile of p over {repeats} experiments with n runs drawn from the "
-        f"pool; † at or below {alpha}. Share of these with p at or below {alpha} and B ahead, and "
-        "with A ahead (of B − A).",
+        f"pool; † at or below {alpha}. B better, A better: share of these experiments with p at or "
+        f"below {alpha} in which B, or A, is ahead (a pair is B − A).",
         columns=(
             *CELL,
             *PAIR_OF_ROW,
@@ -265,8 +265,8 @@ def agreement(material: Material) -> Table | None:
         return None
     return Table(
         title="Agreement of tests with people",
-        caption="Share (%) of pairs of systems of which a metric's test and a test of people's "
-        "scores say the same at the level alpha: A better, B better, or no significant "
+        caption="Share (%) of pairs of systems on which a metric's test and a test of people's "
+        "scores agree at the level alpha: A better, B better, or no significant "
         "difference; with an exact binomial (Clopper-Pearson) 95% interval, after Graham (2016). "
         "Pairs share systems, so the true interval is wider.",
         columns=(

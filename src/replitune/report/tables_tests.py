@@ -278,8 +278,8 @@ def variances(material: Material) -> Table | None:
         caption="Standard deviations, in units of the metric, of what a run of a system adds to "
         "its score, of what a segment (or document) adds to both systems and to their difference, "
         f"and of what is left, with {100 * (1 - material.alpha):g}% intervals. Share: of the "
-        "variance of the difference, as far as runs, or the test set, make it. Where most of it is "
-        "the test set's, more runs cannot help.",
+        "variance of the difference, due to runs or to the test set. Where most is due to the test "
+        "set, more runs cannot help.",
         columns=(
             *CELL,
             *PAIR,

@@ -52,7 +52,7 @@ def comparison_lines(
     tests = [test for result in results for test in result.tests]
     if tests:
         how = corrected(results, family)
-        yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it speaks of", 0)
+        yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it holds for", 0)
     for method, scope in {test.method: test.generalises_to for test in tests}.items():
         yield from wrapped(f"{method}: {scope}")
     if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(

@@ -345,9 +345,9 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
         scores = [score for system in known for score in system.scores.values()]
         usual = max([(max(scores) - min(scores)) / 2, *(system.s_sel or 0.0 for system in known)])
         if margin > usual:
-            text = "more than half the range of all runs, and more than the choice of segments does"
-            code = "wide-margin" if margin > WIDE * usual else "margin"
-            found.append(Caveat(code, f"The margin of {margin:g} is wide: {text} ({usual:.2g})"))
+            text = f"The margin of {margin:g} is wide: it exceeds half the range of all runs and the "
+            text += f"standard deviation from the choice of segments ({usual:.2g})"
+            found.append(Caveat("wide-margin" if margin > WIDE * usual else "margin", text))
     low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
     sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
     if state in AHEAD and low is not None and high is not None and len(sides) == 2:
@@ -407,7 +407,7 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
     kind, unit = counts.kind, "document" if "document" in test.unit else "segment"
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
-            return "use the test `crossed`, which speaks of new runs"
+            return "use the test `crossed`, which generalises to new runs"
         whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
         return f"2 more {kind}s of {whose}"
     if any(note.code == "run-effect" for note in test.notes):
@@ -539,7 +539,7 @@ def _detail(cell: Result, test: TestResult, interval: str) -> str:
     else:
         words.append(f"runs {test.replica_a} and {test.replica_b}")
     of = f" The interval is a {interval}." if interval else ""
-    return f"{p_equation(p)} ({', '.join(words)}).{of} It speaks of {test.generalises_to}."
+    return f"{p_equation(p)} ({', '.join(words)}).{of} It holds for {test.generalises_to}."
 
 
 def interval_name(cell: Result, test: TestResult) -> str:
@@ -594,7 +594,7 @@ def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
         text += f", {_likely(new)} on {'new ones' if cell.suite else 'a new one'}"
     prior = "taking every true difference as equally likely"
     if systems := test.details.get("superior_systems"):
-        prior = f"taking true differences as large as the scores of {systems:.0f} systems show"
+        prior = f"assuming true differences as large as those among the scores of {systems:.0f} systems"
     yield f"{text} (90% intervals; {prior})."
 
 

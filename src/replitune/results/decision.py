@@ -95,7 +95,8 @@ def _pair(
     assert test is not None
     refused = [doubt.text for doubt in doubts if doubt.system in (answer.a, answer.b)]
     if answer.state == "these-outputs":
-        refused.append(f"{answer.grave[0].sentence} No rule holds of these outputs; next: {answer.next}")
+        text = f"{answer.grave[0].sentence} No rule can be decided from these outputs; next: {answer.next}"
+        refused.append(text)
     p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
     if test.details.get("p_odd_run", 1.0) <= ODD_RUN and not allow_odd_runs:
         refused += [note.text for note in test.notes if note.code == "unstable-run"]

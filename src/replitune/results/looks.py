@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from replitune.errors import ReplituneError
 from replitune.results.looking import next_look
 from replitune.results.rows import row_schema, write_table
+from replitune.results.wording import count
 from replitune.running.files import atomic_open
 from replitune.significance.looks.record import Abandoned, PairLook, Plan, Record, read_record
 from replitune.statistics.segments import SegmentStatistics
@@ -91,8 +92,8 @@ def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
         looks = max(len(r.looks) for r in records if r.plan == records[0].plan)
         known.append(Abandoned(looks=looks, plan=records[0].plan))
         print(
-            f"warning: after {looks} looks, what was fixed before the first one has changed: "
-            "the record starts over, and p is no longer quite at its level",
+            "warning: settings that were fixed before the first look changed after "
+            f"{count(looks, 'look')}: the record starts over, and p no longer keeps its level exactly",
             file=sys.stderr,
         )
     return known
@@ -101,10 +102,10 @@ def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
 def look_lines(record: Record) -> list[str]:
     """The last look in words."""
     look, used = record.looks[-1], record.runs
-    count = {word: sum(p.decision == word for p in look.pairs) for word in ("settled", "futile")}
+    settled, futile = (sum(p.decision == word for p in look.pairs) for word in ("settled", "futile"))
     lines = [
-        f"look {look.number}: {count['settled']} of {len(look.pairs)} pairs settled, "
-        f"{count['futile']} that more runs would hardly settle"
+        f"look {look.number}: {settled} of {count(len(look.pairs), 'pair')} settled, "
+        f"{futile} that more runs would hardly settle"
     ]
     for name, n in look.next.items():
         lines.append(f"  {name}: {look.systems[name].n} runs of each kind so far, {n} wanted")

@@ -20,7 +20,7 @@ NAMED = 3
 """Up to so many systems are named; of more, only the number is given."""
 MOST_GIVEN = 4
 """Remarks on the inputs that are told one by one; further ones are told together."""
-GUESSED = "Nothing says whether more or less of {} is better; more is taken as better"
+GUESSED = "It is not known whether higher or lower {} is better; higher is assumed"
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
 

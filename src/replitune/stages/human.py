@@ -19,6 +19,7 @@ class Human(MetricsStage):
     """The test of people's judgements, with metrics as control variates."""
 
     NAME = "human"
+    VERSION = 2
     LOG = "human/{testset}"
     tests: dict[str, Any]
     judgements: str

@@ -20,7 +20,7 @@ class Meta(MetricsStage):
     """How well metrics and their tests agree with people."""
 
     NAME = "meta"
-    VERSION = 3
+    VERSION = 4
     LOG = "meta/{testset}"
     settings: dict[str, Any]
     human: dict[str, str]

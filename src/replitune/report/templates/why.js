@@ -115,7 +115,7 @@ const why = (() => {
       ],
     });
     const more = rows.length < all.length ? ` The ${rows.length} of ${all.length} documents that weigh most; the CSV has all.` : "";
-    const speaks = rows.some((row) => row.low !== null) ? "intervals are over runs and speak of these segments" : "one run of a system: no interval over runs";
+    const speaks = rows.some((row) => row.low !== null) ? "intervals are over runs and hold for these segments" : "one run of a system: no interval over runs";
     return {
       node,
       caption: (words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,14 +37,7 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
             for name, scores in by_annotator.items()
         }
         scaled[criterion] = [
-            Judgement(
-                row.line,
-                row.system,
-                row.segment,
-                (row.score - means[row.annotator]) / spreads[row.annotator],
-                row.replica,
-                row.annotator,
-            )
+            replace(row, score=(row.score - means[row.annotator]) / spreads[row.annotator])
             for row in rows
             if row.annotator is not None and spreads[row.annotator] > 0
         ]
@@ -104,6 +98,18 @@ def cell_means(
                 fix="judge it too, or leave it out with --exclude",
             )
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def note_on_counting(rows: Sequence[Judgement], numbers: NDArray[np.int64]) -> list[str]:
+    """A note where judgements that are taken to count from 0 may count from 1: nobody judged the first
+    scored segment, and no probabilities say that the judged ones are a sample."""
+    judged = {row.segment for row in rows}
+    if len(numbers) < 2 or numbers[0] in judged or any(row.probability is not None for row in rows):
+        return []
+    return [
+        f"nobody judged segment {numbers[0]}: if the judgements count segments from 1, say so "
+        "(first_segment: 1, or --first-segment 1)"
+    ]
 
 
 def _no_segment(

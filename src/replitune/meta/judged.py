@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.meta.human import NAMES, SCORES, HumanJudgements, Judgement, plain_names, read_human
-from replitune.meta.human_cells import cell_means
+from replitune.meta.human_cells import cell_means, note_on_counting
 from replitune.meta.scores import Scores, cells_of
 from replitune.metrics.base import MeanMetric
 from replitune.readers.table import read_table, score_of
@@ -58,11 +58,14 @@ def human_statistics(
             )
         given = replace(given, judgements=dict(zip([name], given.judgements.values(), strict=True)))
     names, notes = _names(given, list(like.systems))
+    known, numbers = [row for row in given.rows if row.system in names], np.arange(like.segments)
+    first = _first(known, like.segments) if first_segment is None else first_segment
+    if first_segment is None:
+        notes += [f"{path}: segments are counted from 1"] if first else note_on_counting(known, numbers)
     stores = []
     for criterion, every in given.judgements.items():
         rows = [replace(row, system=names[row.system]) for row in every if row.system in names]
         systems = [name for name in like.systems if any(row.system == name for row in rows)]
-        first = _first(rows, like.segments) if first_segment is None else first_segment
         if len(systems) < 2:
             raise ReplituneError(
                 "fewer than two of the systems were judged",
@@ -70,13 +73,11 @@ def human_statistics(
                 found=", ".join(sorted({row.system for row in rows})) or "none of them",
                 expected=", ".join(like.systems),
             )
-        if first and first_segment is None:
-            notes.append(f"{path}: segments are counted from 1")
         one = HumanJudgements(Path(path), {criterion: rows})
         if controls:
             stores.append(_controlled(one, criterion, systems, like, controls, first))
             continue
-        cells = cell_means(one, criterion, systems, np.arange(like.segments), first=first)
+        cells = cell_means(one, criterion, systems, numbers, first=first)
         statistics = {
             system: SystemStatistics(system, ("run-001",), (None,), cells_of(row[np.newaxis]))
             for system, row in zip(systems, cells, strict=True)

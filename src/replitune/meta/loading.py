@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.meta.human import HumanJudgements
-from replitune.meta.human_cells import cell_means
+from replitune.meta.human_cells import cell_means, note_on_counting
 from replitune.meta.scores import Scores, human_scores
 from replitune.significance.pairs import require_system
 from replitune.statistics.segments import SegmentStatistics
@@ -78,11 +78,8 @@ def load(
                 raise ReplituneError(f"{criterion} was judged in two files", file=given.path)
             means = cell_means(given, criterion, names, numbers, first=first_segment, others=others)
             humans.append(human_scores(criterion, names, means))
-    if first_segment == 0 and len(numbers) > 1 and not any(h.present[:, 0].any() for h in humans):
-        notes.append(
-            f"nobody judged segment {numbers[0]}: if the judgements count segments from 1, say so "
-            "with --first-segment 1"
-        )
+    if first_segment == 0:
+        notes += note_on_counting([row for given in judgements for row in given.rows], numbers)
     humans.sort(key=lambda human: human.name)
     metrics = [
         Scores(store.metric.id, store.metric, tuple(store.systems[name] for name in names))

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from replitune.meta.rows import MetaRow
 from replitune.report.drawing import COLUMN, PAGE, Figure, Figures, add_legend, look, of_each_cell
 from replitune.report.material import Material
-from replitune.report.tables_studies import plans_of, scopes_of
+from replitune.report.tables_studies import about_one_pair, plans_of, scopes_of
 from replitune.results.findings import difference
 from replitune.results.result import Result
 from replitune.results.wording import count
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.planned import MANY_SEGMENTS
-from replitune.significance.studies.power import PowerRow
-from replitune.significance.studies.replication import ReplicationRow
-
-Row = TypeVar("Row", PowerRow, ReplicationRow)
-
-
-def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
-    """The rows of a study about one pair: `Result.closest` if it was studied, or else the first."""
-    rows: list[Any] = [row for other, own in study if other is cell for row in own]
-    pairs = [(row.a, row.b) for row in rows]
-    pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
-    return [row for row in rows if (row.a, row.b) == pair]
 
 
 @of_each_cell
 def power(material: Material, cell: Result) -> Figure | None:
     """Power of the ``crossed`` test against the true difference, by number of runs, for the
     pair whose p is nearest to .05."""
-    rows = _about_one_pair(cell, material.power)
+    rows = about_one_pair(cell, material.power)
     if not rows:
         return None
     first = rows[0]
@@ -86,7 +74,7 @@ def power(material: Material, cell: Result) -> Figure | None:
 def detectable(material: Material, cell: Result) -> Figure | None:
     """Smallest difference that would be detected, against the number of runs, by number of
     segments, for the pair whose p is nearest to .05."""
-    rows = _about_one_pair(cell, material.power)
+    rows = about_one_pair(cell, material.power)
     if not rows:
         return None
     first = rows[0]
@@ -141,7 +129,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
 def replication(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 2: relative frequency of the observed difference by number of
     runs, drawn from the pools of the pair whose p is nearest to .05. No test."""
-    rows = [row for row in _about_one_pair(cell, material.replication) if row.deltas]
+    rows = [row for row in about_one_pair(cell, material.replication) if row.deltas]
     if not rows:
         return None
     first = rows[0]

@@ -65,7 +65,7 @@ def published_name(result: Result) -> str | None:
 def accuracy(result: Result, pair: tuple[str, str]) -> float | None:
     """How often people agree with the sign of a difference: .5 or more."""
     name, delta = published_name(result), difference(result, pair)
-    if name is None or delta is None:
+    if name is None:
         return None
     if name.startswith(IN_HUNDREDTHS) and all(abs(s.avg) <= 2 for s in result.systems.values()):
         delta *= 100

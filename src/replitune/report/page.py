@@ -127,7 +127,7 @@ def page(
     text = text.replace("<!--numbers-->", embedded(numbers(material, differences)), 1)
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
     by_testset = {t: by_segment(codes for _, codes in own.values()) for t, own in differences.items()}
-    data, _ = page_data(segments, budget, links, by_testset)
+    data = page_data(segments, budget, links, by_testset)
     return text.replace("<!--segments-->", data, 1)  # escaped data cannot contain it
 
 

@@ -6,8 +6,6 @@ has the statistics, and perhaps the texts, that it was made from.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +24,7 @@ from replitune.registry import LETTERS, NAME_WORDS
 from replitune.report import contents
 from replitune.report.contents import LatexStyle
 from replitune.report.material import Material
-from replitune.report.segment_browser import Output, Segments, segments_of
+from replitune.report.segment_browser import Output, Segments, segments_of, tsv_text
 from replitune.report.specification import Table
 from replitune.report.terminal import comparison_lines
 from replitune.report.why import Why, explain
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 
     from replitune.report.drawing import Figure
 
-Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
+Rows = Literal["tests", "systems", "overlaps", "variances", "notes", "answers"]
 
 SAFE = re.compile(rf"[{LETTERS}][{LETTERS}._+-]*")
 LONGEST = 200
@@ -167,7 +165,7 @@ class Report:
         ----------
         rows
             ``tests``: one for each pair and test; ``systems``: scores, spread and intervals of
-            every system; ``overlaps``, ``variances``, ``notes``.
+            every system; ``overlaps``, ``variances``, ``notes``, ``answers``.
         """
         needs("tables", "a DataFrame")
         import pandas as pd
@@ -427,10 +425,9 @@ class ComparisonReport(Report):
         """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
         for store in self.stores:
             for name, system in store.systems.items():
-                scores = system.scores(store.metric)
-                rows: list[list[object]] = [[i, *map(float, scores[:, i])] for i in range(system.segments)]
+                scores = zip(system.replicas, system.scores(store.metric).tolist(), strict=True)
                 with atomic_open(_place(folder, store.metric.id, name, ".tsv")) as handle:
-                    handle.write(_tsv(["segment", *system.replicas], rows))
+                    handle.write(tsv_text([("segment", range(system.segments)), *scores]))
 
 
 def _systems(cell: Result) -> str:
@@ -453,24 +450,12 @@ def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
 def _ranked(
     segments: Segments, a: Output, b: Output, chosen: list[int], change: NDArray[np.float64]
 ) -> str:
-    head = ["segment", "change", a.system, b.system]
-    head += ["document"] if segments.documents else []
-    head += ["source"] if segments.source else []
-    head += [f"reference_{r + 1}" for r in range(len(segments.references))]
-    head += [f"output_{a.system}_{a.replica}", f"output_{b.system}_{b.replica}"]
-    rows: list[list[object]] = []
-    for i in chosen:
-        row: list[object] = [i, float(change[i]), float(a.scores[i]), float(b.scores[i])]
-        row += [segments.documents[i]] if segments.documents else []
-        row += [segments.source[i]] if segments.source else []
-        row += [stream[i] for stream in segments.references]
-        rows.append([*row, a.lines[i], b.lines[i]])
-    return _tsv(head, rows)
-
-
-def _tsv(head: list[str], rows: list[list[object]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return buffer.getvalue()
+    numbers = [("change", change), (a.system, a.scores), (b.system, b.scores)]
+    return tsv_text(
+        [
+            ("segment", chosen),
+            *((heading, values[chosen].tolist()) for heading, values in numbers),
+            *segments.texts(chosen),
+            *((f"output_{one.system}_{one.replica}", [one.lines[i] for i in chosen]) for one in (a, b)),
+        ]
+    )

@@ -4,6 +4,7 @@ people (Graham 2016)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from replitune.meta.rows import MetaRow
 from replitune.report.material import Material
@@ -12,10 +13,21 @@ from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
 from replitune.results.numbers import MISSING, interval, p_value, score, signed
 from replitune.results.result import Result
+from replitune.results.wording import COMPARISONS, LEVELS
 from replitune.significance.counting import GENERALISES_TO
 from replitune.significance.studies.planned import MANY_SEGMENTS
 from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
+
+Row = TypeVar("Row", PowerRow, ReplicationRow)
+
+
+def about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
+    """The rows of a study about one pair: `Result.closest` if it was studied, or else the first."""
+    rows: list[Any] = [row for other, own in study if other is cell for row in own]
+    pairs = [(row.a, row.b) for row in rows]
+    pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
+    return [row for row in rows if (row.a, row.b) == pair]
 
 
 def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
@@ -116,15 +128,13 @@ def _size(segments: int) -> str:
 
 
 def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
-    """(test set, pair, sentence) for each cell: what this experiment would detect in one pair
-    (`Result.closest`, or else the first), and what the same runs would on any number of segments."""
+    """(test set, pair, sentence) for each cell: what this experiment would detect in one pair, and what
+    the same runs would on any number of segments."""
     sentences = []
-    for cell, rows in studies:
-        pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
-        pair = pairs[0] if cell.closest not in pairs else cell.closest
-        plans = [row for row in plans_of(rows) if (row.a, row.b) == pair]
+    for cell, _ in studies:
+        plans = plans_of(about_one_pair(cell, studies))
         own = next((row for row in plans if row.design), None)
-        if own is None or pair is None:
+        if own is None:
             continue
         text = sentence(own, cell.name)
         runs = (own.n_a, own.n_b, own.tuners)
@@ -138,7 +148,7 @@ def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tup
             )
             if best.detectable_low is not None and best.detectable_high is not None:
                 text += f" ({best.detectable_low:.2g} to {best.detectable_high:.2g})"
-        sentences.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
+        sentences.append((cell.testset, f"{own.b} − {own.a}", f"{text}."))
     return sentences
 
 
@@ -234,9 +244,6 @@ def calibration(material: Material) -> Table | None:
 
 
 # ---- metrics and people
-
-COMPARISONS = {"williams": "Williams", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
-LEVELS = {"system": "systems", "segment": "judged outputs", "average": "within segments"}
 
 JUDGED = (
     Column("test set", "testset", lambda _, testset, __: testset, left=True),

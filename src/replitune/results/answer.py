@@ -8,7 +8,7 @@ whether more or less is better: an interval that reaches below 0 leaves open whi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -246,7 +246,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         holds=_holds(cell, test, state, ahead),
         speaks_of=test.generalises_to,
         doubt=doubt,
-        trust=tuple(_trust(cell, test, state)),
+        trust=_trust(cell, test, state),
         counts=counts,
         next=_next(cell, test, state, counts, doubt),
         size_text=f"{size} {cell.name}",
@@ -327,7 +327,12 @@ def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Ru
 # -- what to know -------------------------------------------------------------------------
 
 
-def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
+def gravest_first(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
+    rank = {code: place for place, code in enumerate(SERIOUS)}
+    return tuple(sorted(caveats, key=lambda caveat: rank.get(caveat.code, len(rank))))
+
+
+def _trust(cell: Result, test: TestResult, state: State) -> tuple[Caveat, ...]:
     found = [Caveat(n.code, capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
@@ -354,9 +359,7 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
         span = f"{p_value(low)} to {p_value(high)}"
         text = f"One run decides: if one run is left out, uncorrected p is {span}"
         found.append(Caveat("one-run-decides", text))
-    rank = {code: place for place, code in enumerate(SERIOUS)}
-    found.sort(key=lambda caveat: rank.get(caveat.code, len(rank)))
-    return iter(dict.fromkeys(found))
+    return gravest_first(dict.fromkeys(found))
 
 
 def capital(text: str, name: str = "") -> str:
@@ -512,8 +515,9 @@ SCOPES = {
 
 
 def _scope(test: TestResult) -> str:
-    runs = "new" in test.generalises_to.partition(" and ")[2] or test.unit == "replica"
-    return "runs" if test.unit == "replica" else "both" if runs else "text"
+    if test.unit == "replica":
+        return "runs"
+    return "both" if "new" in test.generalises_to.partition(" and ")[2] else "text"
 
 
 def _detail(cell: Result, test: TestResult, interval: str) -> str:

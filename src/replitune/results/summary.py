@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from replitune import __version__
-from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
+from replitune.results.answer import AHEAD, Answer, Caveat, capital, gravest_first, tone
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed, plain
@@ -304,8 +304,7 @@ def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat,
         else:
             more = f"; {count(rest, 'more such note')}" if rest else ""
             merged.append(Caveat(code, f"{first.text}{where}{more}", "" if rest else first.about))
-    rank = {code: place for place, code in enumerate(SERIOUS)}
-    return tuple(sorted(merged, key=lambda caveat: rank.get(caveat.code, len(rank))))
+    return gravest_first(merged)
 
 
 def _runs(answer: Answer) -> tuple[tuple[str, int], ...]:

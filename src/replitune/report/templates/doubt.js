@@ -124,10 +124,10 @@
       x: { label: `power, by the true difference in ${c.name}`, labelAnchor: "center", labelArrow: "none", domain: [0, last], ticks: 6 },
       y: { label: null, domain: [0, 1], grid: true, ticks: 5 },
       marks: [
-        Plot.ruleY([0.8], { stroke: "var(--quiet)", strokeDasharray: "3 3" }),
+        Plot.ruleY([data.plans.wanted], { stroke: "var(--quiet)", strokeDasharray: "3 3" }),
         Plot.ruleX([observed], { stroke: "var(--ink)" }),
         Plot.line(rows, { x: "delta", y: "power", z: "name", stroke: (row) => (row.name === "the plan" ? "var(--c2)" : "var(--c1)"), strokeWidth: 2.2, curve: "monotone-x", clip: true }),
-        Plot.dot(plans, { x: "detectable", y: 0.8, r: 5, fill: (_, i) => (i ? "var(--c2)" : "var(--c1)") }),
+        Plot.dot(plans, { x: "detectable", y: data.plans.wanted, r: 5, fill: (_, i) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text(ends, { x: last, y: "y", text: "name", textAnchor: "start", dx: 6, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text([{ x: observed }], { x: "x", frameAnchor: "top", lineAnchor: "bottom", dy: -3, textAnchor: "middle", text: () => "observed", fill: "var(--quiet)" }),
       ],

@@ -505,7 +505,7 @@ def test_the_bar_has_the_shares_of_the_sentence(browser: Browser, page: Path):
     caption = browser.js("document.querySelector('#picture-doubt figcaption').textContent")
     for one in expected:
         what = "the test set" if one.row.about is None else f"runs of {one.row.about}"
-        first = f"{one} of the doubt about b − a by BLEU is {what}"
+        first = f"{one} of the doubt about b − a by BLEU is due to {what}"
         assert not one.row.share or f"{what} {one}" in caption or caption.startswith(first)
     sentence = bottleneck(test.variances)
     assert sentence is not None

@@ -108,7 +108,7 @@ def test_standardising_by_annotator(write):
         -0.707107,
         0.707107,
     ]
-    assert found.notes[-1].endswith("1 judgements by annotators whose scores do not vary left out")
+    assert found.notes[-1].endswith("left out 1 judgements by annotators whose scores do not vary")
     with pytest.raises(ReplituneError, match="not known who gave them"):
         standardise(read_human(write("system,segment,score\nA,0,1\n")))
 

@@ -83,7 +83,7 @@ def why_at_work(folder: Path) -> str | None:
         return None
     if run.process.is_running:
         return "Snakemake is at work in this folder"
-    return f"its last run was started on {run.process.host}, and did not come to its end"
+    return f"its last run was started on {run.process.host}, and did not finish"
 
 
 def remove(left: Leftovers) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def remove(left: Leftovers) -> tuple[int, int]:
         raise ReplituneError(
             why,
             file=left.folder,
-            fix="wait for it, or end it; where a run was started on another machine, use `clean` "
+            fix="wait for it, or end it; if the run was started on another machine, use `clean` "
             "there, or run to the end",
         )
     files = freed = 0

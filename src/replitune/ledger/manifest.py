@@ -171,7 +171,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise _damaged(path, str(error)) from None
     for name in (*known.files, *known.not_packed):
         if not stays_inside(name):
-            raise _damaged(path, f"{name!r} is no file of this folder")
+            raise _damaged(path, f"{name!r} is not a file of this folder")
     return manifest
 
 

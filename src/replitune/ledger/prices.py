@@ -47,7 +47,7 @@ def prices_of(
 def _read(path: Path) -> dict[str, Any]:
     if path.is_file() and path.name != NAME:
         raise ReplituneError(
-            "is no manifest", file=path, expected=f"results/<experiment>/{NAME}, or its folder"
+            "not a manifest", file=path, expected=f"results/<experiment>/{NAME}, or its folder"
         )
     return read_manifest(path.parent if path.name == NAME else path)
 

@@ -42,7 +42,7 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
             if row.annotator is not None and spreads[row.annotator] > 0
         ]
         lost += len(rows) - len(scaled[criterion])
-    note = f"{judgements.path}: {lost} judgements by annotators whose scores do not vary left out"
+    note = f"{judgements.path}: left out {lost} judgements by annotators whose scores do not vary"
     return HumanJudgements(judgements.path, scaled, (*judgements.notes, *([note] if lost else [])))
 
 

@@ -225,7 +225,7 @@ def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
             scores[name] = value
     order = sorted(scores, key=lambda name: (-scores[name], name))
     listed = ", ".join(f"{name} {scores[name]:.3g}" for name in order) or "none of the systems"
-    return f"{path}: scores of systems, which have no test; best first: {listed}"
+    return f"{path}: scores of whole systems, which cannot be tested; best first: {listed}"
 
 
 def _as_store(

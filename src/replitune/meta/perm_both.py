@@ -81,7 +81,7 @@ def perm_both(
         return PermBothResult(None, None, samples, note=note)
 
     if n < 2:
-        return nothing(f"{n} outputs with all scores: too few")
+        return nothing(f"{n} outputs have all scores: too few")
     spread = [float(np.ptp(scores[cells])) for scores in (x, y)]
     largest = [float(np.abs(scores[cells]).max()) for scores in (x, y)]
     if any(s <= 1e-12 * m for s, m in zip(spread, largest, strict=True)):
@@ -94,7 +94,7 @@ def perm_both(
     nobody = np.zeros((1, n), dtype=bool)
     (value_x,), (value_y,) = statistic(nobody)
     if np.isnan(value_x) or np.isnan(value_y):
-        return nothing("a constant does not correlate, nor do fewer than three systems")
+        return nothing("a constant, or fewer than three systems, cannot correlate")
     delta = float(value_x - value_y)
     unit = _units(cells, exchange)
     units = int(unit.max()) + 1

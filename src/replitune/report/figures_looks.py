@@ -87,7 +87,7 @@ def runs(material: Material) -> Figures:
                 color="none",
                 edgecolor="#8d99ae",
                 lw=0.8,
-                label="the most" if y == 0 else None,
+                label="at most" if y == 0 else None,
             )
             done = 0
             for k, n in enumerate(counts):
@@ -99,13 +99,13 @@ def runs(material: Material) -> Figures:
                     done = n
         axes.set_yticks(range(len(plan.sizes)), list(plan.sizes))
         axes.set_ylim(len(plan.sizes) - 0.4, -0.6)
-        axes.set_xlabel("replicas")
+        axes.set_xlabel("runs")
         add_legend(axes)
 
     return {
         f"{cell.testset}.{cell.metric}": Figure(
             f"Runs of each system that the looks at {cell.testset} by {cell.name} asked for, "
-            f"batch by batch, and the most that there might have been: {used} of {most}, "
+            f"batch by batch, and the most that were allowed: {used} of {most}, "
             f"{100 * (1 - used / most):.0f}% saved.",
             draw,
             size=(COLUMN, 0.6 + 0.26 * len(plan.sizes)),

@@ -82,7 +82,7 @@ def replicas(material: Material, cell: Result) -> Figure | None:
         "mean. Where the systems overlap, one run of each can show either order "
         f"(Clark et al. 2011, Fig. 1). No test; it holds for these runs on this test set.{_others(cell)}"
     )
-    return _of_systems(cell, [*scores], caption, draw, "replicas")
+    return _of_systems(cell, [*scores], caption, draw, "runs")
 
 
 @of_each_cell
@@ -154,7 +154,7 @@ def fits(material: Material, cell: Result) -> Figure | None:
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)
-    note += f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
+    note += f" Left out, as their runs do not vary: {', '.join(left_out)}." if left_out else ""
     caption = (
         f"Normal distribution fitted to the {cell.name} scores of each system's runs on "
         f"{cell.testset} (mean, standard deviation), and the scores "

@@ -63,8 +63,8 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
         f"between {first.a} and {first.b} with n runs of each and the {own.segments:,} "
         f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
-        f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
-        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It holds for "
+        f"{count(own.n_b, 'run')}); the line is the wanted power, the band a "
+        f"{100 * first.confidence:.0f}% interval of this experiment's own power. It holds for "
         f"{scopes_of(rows)}.",
         draw,
     )
@@ -119,8 +119,8 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of runs "
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
-        f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
-        f"({100 * first.confidence:.0f}%). It holds for {scopes_of(rows)}.",
+        f"observed difference, the band a {100 * first.confidence:.0f}% interval of the smallest "
+        f"difference with {sizes[0]:,} segments. It holds for {scopes_of(rows)}.",
         draw,
     )
 

@@ -63,7 +63,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
     longest = min(max(map(len, systems)), LONGEST)
     side = min(0.6 + 0.06 * longest + (0.36 if legible else 0.16) * len(systems), PAGE)
     return Figure(
-        f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
+        f"p of every pair of systems (runs of the first pair: {lead.n_a} and {lead.n_b}) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
         f"{corrected([cell], material.family)}; best system first, dark is small"
         f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
@@ -95,11 +95,11 @@ def differences(material: Material, cell: Result) -> Figure | None:
         add_legend(axes)
 
     scopes = {result.method: result.generalises_to for result in cell.tests}
-    scope_text = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
+    scope_text = "; ".join(f"{scope} ({method})" for method, scope in scopes.items())
     return Figure(
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
-        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It holds for: {scope_text}.",
+        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It holds for {scope_text}.",
         draw,
     )
 
@@ -131,13 +131,13 @@ def distributions(material: Material, cell: Result) -> Figure | None:
         axes.set_ylim(bottom=0)
         add_legend(axes)
 
-    scopes = "; ".join(f"{m}: {r.generalises_to}" for m, r in results.items() if r is not None)
+    scopes = "; ".join(f"{r.generalises_to} ({m})" for m, r in results.items() if r is not None)
     result = next(r for r in results.values() if r is not None)
     return Figure(
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
         f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
         "exchange tests lie around zero, those of bootstraps around the observed difference "
-        f"(black line), after Graham (2016). p is uncorrected. It holds for: {scopes}.",
+        f"(black line), after Graham (2016). p is uncorrected. It holds for {scopes}.",
         draw,
     )
 

@@ -78,7 +78,7 @@ class Material:
 
     def _remarks(self) -> Iterator[Caveat]:
         for replica in self.unrepeatable:
-            text = f"{replica} was trained by several threads: trained again, it would have other bytes"
+            text = f"{replica} was trained with several threads: training it again would give other bytes"
             yield Caveat("unrepeatable", text)
         if self.looks is not None:
             plan, again = self.looks.plan, sum(one.looks for one in self.looks.abandoned)

@@ -30,7 +30,7 @@ IN_HUNDREDTHS = ("comet", "xcomet", "bleurt")
 
 HEADING = "people"
 CAPTION = (
-    "people: how often people rank two systems as a difference of this size does (Kocmi et al. "
+    "people: how often people prefer the system that a difference of this size favours (Kocmi et al. "
     "2024); no test"
 )
 

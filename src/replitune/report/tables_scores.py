@@ -17,7 +17,7 @@ from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
 
 T = TypeVar("T")
-BOLD = "the best is bold, and what is not shown to differ from it"
+BOLD = "bold: the best, and what is not shown to differ from it"
 
 TESTSET = Column("test set", "testset", lambda cell, *_: cell.testset, left=True)
 CELL = (
@@ -47,15 +47,15 @@ def overview(material: Material) -> Table:
     caption = f"Mean score{replicated}; {BOLD}"
     if lead:
         caption += (
-            f", † differs from {against} at {material.alpha:g} by the {lead} test "
+            f"; †: differs from {against} at {material.alpha:g} by the {lead} test "
             f"({corrected(cells, material.family)})"
         )
     by_metric = {cell.metric: cell for cell in cells}
     standing = _standing(by_testset, material)
     if any(column.heading == "cluster" for column in standing):
         caption += (
-            f". Cluster and ranks that a system may have (all together with confidence "
-            f"{100 * (1 - material.alpha):g}%) by {cells[0].name}"
+            f". Clusters and possible ranks, with joint confidence {100 * (1 - material.alpha):g}%, by "
+            f"{cells[0].name}"
         )
     return Table(
         title="Overview",
@@ -304,8 +304,8 @@ def intervals(material: Material) -> Table:
     return Table(
         title="Intervals by method",
         caption=f"{100 * (1 - material.alpha):g}% intervals of each system's score by method (Fu "
-        "et al. 2016, Table 7): Riezler, segments of the median run; Clark, segments of the "
-        "pool of runs; test-set, run scores.",
+        "et al. 2016, Table 7): Riezler draws segments of the median run, Clark segments of the "
+        "pool of runs, test-set scores of runs.",
         columns=(
             *CELL,
             SYSTEM,
@@ -340,8 +340,8 @@ def documents(material: Material) -> Table:
 
     return Table(
         title="Documents and parts",
-        caption=f"{measure} of each document or part of a test set alone, mean over runs: of "
-        f"{first}, and the difference of the other systems from it.",
+        caption=f"{measure} of each document or part of a test set, scored alone, mean over runs: of "
+        f"{first}, and the differences of the other systems from it.",
         columns=(
             TESTSET,
             Column("document or part", "document", lambda _, scored, g: scored.names[g], left=True),

@@ -61,14 +61,14 @@ def power(material: Material) -> Table | None:
     if with_margin:
         note += (
             "; same: probability that two systems without any difference are shown to be the same "
-            "within the margin, and the margin for which it is the wanted power"
+            "within the margin; smallest margin: that for which this is the wanted power"
         )
     return Table(
         title="What a plan would detect",
         caption=f"Standard error of the difference, and the smallest difference found with "
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n runs of "
-        f"each system and N segments; from the variances of this experiment, with {sure} intervals "
-        f"of what its runs leave open{note}. It holds for "
+        f"each system and N segments; from the variances that this experiment estimates, with {sure} "
+        f"intervals{note}. It holds for "
         f"{scopes_of([row for _, row in rows])}.",
         columns=(
             *CELL,
@@ -214,8 +214,8 @@ def calibration(material: Material) -> Table | None:
     return Table(
         title="Rejections where there is no difference",
         caption="Share of trials with p at or below alpha where there is no difference, with a "
-        "Wilson interval (Monte-Carlo error only: one pool of runs is one data set); ‡: all of "
-        "it is above alpha. A/A: disjoint runs of one system; coin flip: outputs of two "
+        "Wilson interval (Monte-Carlo error only: one pool of runs is one data set); ‡: the whole "
+        "interval is above alpha. A/A: disjoint runs of one system; coin flip: outputs of two "
         "systems swapped by a coin for each segment; simulation: a normal model. Trials without p "
         "count as not rejected; the last column says whether the level holds by construction.",
         columns=(
@@ -307,9 +307,9 @@ def correlations(material: Material) -> Table | None:
         return None
     return Table(
         title="Correlation of metrics with people",
-        caption="Correlation of each metric with human scores, higher is better for all, with 95% "
-        "bootstrap intervals: over systems, over all judged outputs together, and over the systems "
-        "of each segment; and soft pairwise accuracy. n: systems, outputs, or segments.",
+        caption="Correlation of each metric with human scores, all turned so that higher is better, with "
+        "95% bootstrap intervals: over systems, over all judged outputs, and over the systems of each "
+        "segment, averaged; and soft pairwise accuracy. n: systems, outputs, or segments.",
         columns=(
             *JUDGED,
             *METRIC,
@@ -332,9 +332,10 @@ def metrics(material: Material) -> Table | None:
         return None
     return Table(
         title="Which metric agrees better with people",
-        caption="One-sided p that the first metric's Pearson correlation with people is larger "
-        "than the second's: Williams' test, and exchanges of the scores of whole systems "
-        "(PERM-SYS) or of single outputs (PERM-BOTH, too eager over systems). Uncorrected.",
+        caption="Does the first metric correlate better with people than the second? One-sided p, "
+        "uncorrected, of the difference of Pearson correlations, by Williams' test and by exchanges of the "
+        "scores of whole systems (PERM-SYS) or of single outputs (PERM-BOTH, which rejects too often over "
+        "systems).",
         columns=(
             *JUDGED,
             *exact("metric", "other"),

@@ -102,7 +102,7 @@ def pairs(material: Material) -> Table:
     return Table(
         title="Differences and their tests",
         said=material.sentences,
-        caption="How much better the first system of a pair is than the second: p by each test, adjusted p "
+        caption="How much better the first system of a pair is than the second, p by each test, adjusted p "
         f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
         "small p generalises to." + (f" {CAPTION}." if noticed else ""),
         columns=(
@@ -184,8 +184,8 @@ def p(material: Material) -> Table:
         title="p by test",
         caption="p of every pair by every test "
         f"({corrected(material.cells, material.family)}), as Fu et al. (2016), "
-        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
-        "verdicts. Tests answer different questions; see what each generalises to.",
+        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the leading "
+        "test. Tests answer different questions; see what each generalises to.",
         columns=(
             *CELL,
             *PAIR,
@@ -328,10 +328,10 @@ def suites(material: Material) -> Table | None:
     alpha = material.alpha
     return Table(
         title="Suites of test sets",
-        caption="The difference over all test sets of a suite, on which the runs of a system are "
-        "the same, with p corrected for pairs, and the differences on each of them, with p "
-        f"corrected for the test sets (Holm); † at or below {alpha:g}. Better, worse: on how many "
-        "test sets B surely is (partial conjunction, Dror et al. 2017).",
+        caption="The difference over all test sets of a suite (the same runs of a system on each), with "
+        "p corrected for pairs, and the difference on each test set, with p corrected for test sets "
+        f"(Holm); † at or below {alpha:g}. Better, worse: on how many test sets B surely is (partial "
+        "conjunction, Dror et al. 2017).",
         columns=(
             Column("suite", "suite", lambda cell, *_: cell.testset, left=True),
             Column("metric", "metric", lambda cell, *_: cell.name, left=True),

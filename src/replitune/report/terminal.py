@@ -44,7 +44,7 @@ def comparison_lines(
         if len(result.pairs) > MOST_PAIRS:
             yield from wrapped(
                 f"{len(result.pairs)} differences are too many to print: --html, --latex and --json have "
-                "all; --pairs or --baseline chooses"
+                "all; --pairs or --baseline chooses fewer"
             )
         elif result.tests:
             yield from table_lines(_pairs(result), repeated=3)

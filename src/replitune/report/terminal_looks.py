@@ -90,9 +90,9 @@ def _outcome(plan: Plan, row: PairLook) -> str:
     if row.note:
         return f"{row.note}: more of the same would tell nothing new"
     share = row.parts[-1] / sum(row.parts) if sum(row.parts) > 0 else 0.0
-    of_set = f"{100 * share:.0f}% of the variance is the test set's"
+    of_set = f"{100 * share:.0f}% of the variance is due to the test set"
     if row.decision == FUTILE:
         text = f"more runs are unlikely ({100 * plan.futility:g}%) to settle it; {of_set}"
     else:
         text = f"not settled, and its runs leave little open; {of_set}"
-    return f"{text}: more segments" if share >= ENOUGH else text
+    return f"{text}: add segments" if share >= ENOUGH else text

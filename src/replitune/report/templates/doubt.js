@@ -63,7 +63,7 @@
     });
     return {
       node,
-      caption: `${largest.text} of the doubt about ${state.b} − ${state.a} by ${c.name} is ${largest.what}` +
+      caption: `${largest.text} of the doubt about ${state.b} − ${state.a} by ${c.name} is due to ${largest.what}` +
         (rows.length > 1 ? ` (${rows.filter((row) => row !== largest).map((row) => `${row.what} ${row.text}`).join(", ")})` : "") +
         ": shares of the variance of the difference.",
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, source: row.what, share: row.share })),

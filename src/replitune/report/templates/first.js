@@ -128,7 +128,7 @@
       node,
       caption: `Every system against ${anchor}${best ? ", which has the best mean" : ", the baseline"}, by ${c.name} on ${c.testset}: the difference with its ${intervals.join(", ") || "no interval"} by ${c.lead}; filled: ${data.sure}` +
         (dots.length ? "; small dots are runs" : "") + (dots.some((dot) => dot.odd) ? ", ringed where far from the others of the system" : "") + "." +
-        (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing of other runs." : ""),
+        (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing about other runs." : ""),
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, system: row.name, n: row.n, score: row.avg, s_sel: row.sel, s_test: row.test, against: anchor, better_by: row.told && row.x, low: row.ends?.[0] ?? null, high: row.ends?.[1] ?? null, state: row.told?.state ?? null, cluster: row.cluster, rank_best: row.ranks?.[0] ?? null, rank_worst: row.ranks?.[1] ?? null, people_best: row.people?.[0] ?? null, people_worst: row.people?.[1] ?? null })),
     };
   };

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
 """Interval methods as Fu et al. (2016), Table 7, call them."""
-LEVELS = {
-    "system": "systems",
-    "segment": "all judged outputs",
-    "average": "systems of each segment, averaged",
-}
+LEVELS = {"system": "systems", "segment": "all judged outputs", "average": "systems within segments"}
 """What a correlation of metrics with people is over."""
 COMPARISONS = {"williams": "Williams' test", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
 """Tests of two metrics."""

@@ -414,6 +414,15 @@ PATHS = """(() => {
 })()"""
 
 
+AT_WANTED = """(() => {
+  page.data.plans.wanted = 0.5;
+  page.set({});
+  const figure = document.querySelector("#picture-power .canvas > svg"), y = figure.scale("y");
+  return [['[data-mark="rule"] line', "y1"], ['[data-mark="dot"] circle', "cy"]].map(([mark, name]) =>
+    y.invert(Number(figure.querySelector(mark).getAttribute(name))));
+})()"""
+
+
 def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page: Path):
     browser.look(1280)
     browser.open(page, "#a=a&b=b")
@@ -447,6 +456,7 @@ def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page:
         inside = curve[:, 0] <= 3 * float(plan.detectable())
         assert inside.sum() > 20
         assert curve[inside, 1] == pytest.approx(plan.power(curve[inside, 0]), abs=0.02)
+    assert browser.js(AT_WANTED) == pytest.approx([0.5, 0.5]), "the line, and the first dot on it"
     assert browser.complaints == []
 
 

@@ -12,6 +12,7 @@ import pytest
 import replitune
 from replitune.report import contents
 from replitune.report.material import Material
+from replitune.report.methods_paragraph import methods
 from replitune.report.report import ComparisonReport
 from replitune.results.settling import settle
 from replitune.significance.looks.record import Abandoned, Record
@@ -88,6 +89,7 @@ def test_the_report_warns_of_what_looks_do_to_other_p():
             plan=record.plan, looks=record.looks, abandoned=[Abandoned(looks=2, plan=record.plan)]
         ),
     )
+    assert "of the planned looks, at 3, 5 and 8 runs, by " in methods(changed)[0]
     texts = {caveat.code: caveat.text for caveat in changed.summary.grave}
     assert "were changed after 2 looks" in texts["looked-before"]
 

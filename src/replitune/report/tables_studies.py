@@ -61,7 +61,7 @@ def power(material: Material) -> Table | None:
     if with_margin:
         note += (
             "; same: probability that two systems without any difference are shown to be the same "
-            "within the margin; smallest margin: that for which this is the wanted power"
+            "within the margin; smallest margin: the one at which this probability is the wanted power"
         )
     return Table(
         title="What a plan would detect",

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import replitune as r
-from replitune.report.report import ComparisonReport
+from replitune.report.report import ComparisonReport, Rows
 from report.report_models import output, references
 from support import ROOT, Ran
 
@@ -151,7 +152,8 @@ def test_frames_have_every_row_unrounded(report: ComparisonReport):
     row = tests[(tests.metric == "ter") & (tests.b == "new") & (tests.method == "crossed")].iloc[0]
     expected = report.results[1].test(("base", "new"), "crossed")
     assert (row.p, row.delta, row.ci_low) == (expected.p, expected.delta, expected.ci_low)
-    for rows in ("systems", "overlaps", "variances", "notes"):
+    assert {*get_args(Rows)} == {*report.results[0].frames()}
+    for rows in get_args(Rows):
         assert list(report.to_frame(rows).columns[:2]) == ["testset", "metric"]
     with pytest.raises(r.ReplituneError, match="did you mean 'tests'"):
         report.to_frame("test")

@@ -414,6 +414,15 @@ PATHS = """(() => {
 })()"""
 
 
+AT_WANTED = """(() => {
+  page.data.plans.wanted = 0.5;
+  page.set({});
+  const figure = document.querySelector("#picture-power .canvas > svg"), y = figure.scale("y");
+  return [['[data-mark="rule"] line', "y1"], ['[data-mark="dot"] circle', "cy"]].map(([mark, name]) =>
+    y.invert(Number(figure.querySelector(mark).getAttribute(name))));
+})()"""
+
+
 def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page: Path):
     browser.look(1280)
     browser.open(page, "#a=a&b=b")
@@ -423,7 +432,7 @@ def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page:
     model = model_of(test.variances, SEGMENTS)
     sizes = sorted({*SEGMENT_STOPS, SEGMENTS})
     text = "document.querySelector('#picture-power figcaption').textContent"
-    assert f"it speaks of {test.generalises_to}." in browser.js(text)
+    assert f"it holds for {test.generalises_to}." in browser.js(text)
     own = Planned(model, Plan(4, 4, SEGMENTS, 2), nodes=FEW_NODES)
     plans: list[tuple[int | None, int | None, Planned]] = [(None, None, own)]
     for row in (0, 6, len(RUN_STOPS) - 1):
@@ -447,6 +456,7 @@ def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page:
         inside = curve[:, 0] <= 3 * float(plan.detectable())
         assert inside.sum() > 20
         assert curve[inside, 1] == pytest.approx(plan.power(curve[inside, 0]), abs=0.02)
+    assert browser.js(AT_WANTED) == pytest.approx([0.5, 0.5]), "the line, and the first dot on it"
     assert browser.complaints == []
 
 
@@ -505,7 +515,7 @@ def test_the_bar_has_the_shares_of_the_sentence(browser: Browser, page: Path):
     caption = browser.js("document.querySelector('#picture-doubt figcaption').textContent")
     for one in expected:
         what = "the test set" if one.row.about is None else f"runs of {one.row.about}"
-        first = f"{one} of the doubt about b − a by BLEU is {what}"
+        first = f"{one} of the doubt about b − a by BLEU is due to {what}"
         assert not one.row.share or f"{what} {one}" in caption or caption.startswith(first)
     sentence = bottleneck(test.variances)
     assert sentence is not None

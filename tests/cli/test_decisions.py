@@ -82,7 +82,7 @@ def test_a_test_of_these_outputs_decides_nothing_and_says_so(replitune: Callable
     assert pair["p"] <= 0.05
     (refused,) = pair["refused"]
     assert "looks at these outputs alone" in refused
-    assert refused.endswith("use the test `crossed`, which speaks of new runs")
+    assert refused.endswith("use the test `crossed`, which generalises to new runs")
 
 
 def test_all_systems_must_be_so(replitune: Callable[..., Ran], table: Path):

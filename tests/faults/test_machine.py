@@ -232,14 +232,14 @@ def test_a_clock_put_back_does_not_hide_a_change(whole: Path, tmp_path: Path):
     assert faults.run("--until", "decode") == 0, faults.said()
     assert faults.run() != 0
     said = faults.said()
-    assert "clock skew" in said or "the results are not of one piece" in said, said[-2000:]
+    assert "clock skew" in said or "the results do not belong together" in said, said[-2000:]
     faults.counts["score", "clock put back"] += 1
     faults.touch_what_is_from_the_future()
     for _ in range(4):
         if faults.run() == 0:
             break
         said = faults.said()
-        assert "the results are not of one piece" in said, said[-2000:]
+        assert "the results do not belong together" in said, said[-2000:]
         assert "Traceback" not in said
         (order,) = {line.split("to do:")[1] for line in said.splitlines() if "to do:" in line}
         command = order.partition(", and")[0].removesuffix(" ...")

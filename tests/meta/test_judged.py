@@ -58,6 +58,36 @@ def test_people_rank_systems_with_clusters(tmp_path: Path, texts):
     assert "human on testset" in str(report)
 
 
+def test_judgements_that_may_count_from_one_are_named(tmp_path: Path, texts):
+    refs, outputs = texts
+    path = judged(tmp_path / "da.csv")
+
+    def said(**how) -> str:
+        return " ".join(r.compare(refs, outputs, ["chrf"], human=path, **FAST, **how).read_as)
+
+    assert "nobody judged segment" not in said()
+    path.write_text("\n".join(row for row in path.read_text().splitlines() if row.split()[1] != "60"))
+    assert "nobody judged segment 0: if the judgements count segments from 1" in said()
+    assert "nobody judged segment" not in said(first_segment=1)
+    judged(path, first=0)
+    assert "nobody judged segment" not in said()
+
+
+def test_all_criteria_of_a_file_count_from_the_same_number(tmp_path: Path, texts):
+    refs, outputs = texts
+    path, draw = tmp_path / "both.csv", random.Random(3)
+    rows = [
+        f"{name},{i},{draw.gauss(0, 1):.3f},{'' if i == 60 else f'{draw.gauss(0, 1):.3f}'}"
+        for name in SYSTEMS
+        for i in range(1, 61)
+    ]
+    path.write_text("\n".join(["system,segment,adequacy,fluency", *rows]) + "\n")
+    report = r.compare(refs, outputs, ["chrf"], human=path, **FAST)
+    assert " ".join(report.read_as).count("counted from 1") == 1
+    (fluency,) = [store for store in report.stores if store.metric.id == "fluency"]
+    assert fluency.systems["good"].statistics[0, :, 1].tolist() == [1.0] * 59 + [0.0]
+
+
 def test_scores_of_systems_alone_are_an_order(tmp_path: Path, texts):
     refs, outputs = texts
     path = tmp_path / "sys.csv"

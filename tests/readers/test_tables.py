@@ -42,7 +42,7 @@ def test_a_direction_that_no_name_tells_is_told_with_the_answer():
     guessed = r.scores(table, columns={"score": "mqm"}, **FAST).summary
     assert [caveat.code for caveat in guessed.trust if caveat.serious] == ["guessed"]
     assert guessed.headlines[0].tone == "amber"
-    assert "! Nothing says whether more or less of mqm is better" in "\n".join(guessed.lines)
+    assert "! It is not known whether higher or lower mqm is better" in "\n".join(guessed.lines)
     told = r.scores(table, columns={"score": "mqm"}, higher_is_better=["mqm"], **FAST)
     assert not told.summary.grave
 

@@ -12,6 +12,7 @@ import pytest
 import replitune
 from replitune.report import contents
 from replitune.report.material import Material
+from replitune.report.methods_paragraph import methods
 from replitune.report.report import ComparisonReport
 from replitune.results.settling import settle
 from replitune.significance.looks.record import Abandoned, Record
@@ -56,7 +57,7 @@ def test_a_settled_difference_says_so_with_its_runs():
 def test_a_pair_that_is_given_up_wants_segments():
     material, record = looked(compared(0.1, 0.01))
     text = said(material)
-    assert "are unlikely (5%) to change that" in text or "not settled" in text.lower()
+    assert "are unlikely (5%) to settle it" in text or "not settled" in text.lower()
     assert "adjusted for looks" in text
     if record.looks[-1].pairs[0].decision == "futile":
         assert "Add segments." in text
@@ -80,7 +81,7 @@ def test_the_report_warns_of_what_looks_do_to_other_p():
     material, record = looked(compared(1.5, 0.5))
     material = replace(material, said=None)
     texts = {caveat.code: caveat.text for caveat in material.summary.trust}
-    assert "other p are not adjusted" in texts["looks"]
+    assert "other p-values are not adjusted" in texts["looks"]
     assert "looked-before" not in texts
     changed = replace(
         material,
@@ -88,8 +89,9 @@ def test_the_report_warns_of_what_looks_do_to_other_p():
             plan=record.plan, looks=record.looks, abandoned=[Abandoned(looks=2, plan=record.plan)]
         ),
     )
+    assert "of the planned looks, at 3, 5 and 8 runs, by " in methods(changed)[0]
     texts = {caveat.code: caveat.text for caveat in changed.summary.grave}
-    assert "was changed after 2 looks" in texts["looked-before"]
+    assert "were changed after 2 looks" in texts["looked-before"]
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.5, 9.0])

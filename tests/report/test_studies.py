@@ -71,7 +71,7 @@ def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[
         assert row[10] == ("–" if found.needed_low is None else f"[{found.needed_low}, {high}]")
     units = {row.unit for row in power}
     assert len(units) == 1
-    assert page.count(f"It speaks of new {units.pop()}s and new runs.") >= 3, "table and figures"
+    assert page.count(f"It holds for new {units.pop()}s and new runs.") >= 3, "table and figures"
     own = [row for row in power if row.design]
     assert {(row.n_a, row.n_b, row.segments) for row in own} == {(4, 4, 24)}
     said = {sentence(row, "BLEU") for row in own}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -59,9 +60,10 @@ def test_segments_keep_to_the_budget_and_the_largest_differences_stay(budget: in
         Output("b", "run-001", ["x z"] * n, scores),
     ]
     part = Segments("t1", "BLEU", True, 2, [["x y z"] * n], None, None, outputs)
-    text, ((_, shown, every),) = page_data([part], budget, {}, {})
-    assert every == n
-    assert 0 < shown < n
+    text = page_data([part], budget, {}, {})
+    (found,) = json.loads(text)
+    assert found["all"] == n
+    assert 0 < len(found["rows"]) < n
     assert len(text) < budget + 500
     assert f"[{n - 1},null,null" in text
     assert "[0,null,null" not in text

@@ -39,7 +39,7 @@ def test_size_and_interval_are_those_of_the_system_that_is_ahead():
         "(lower is better, 1.00 to 3.00)."
     )
     assert lower.detail == (
-        "p = .040 (crossed, 3 + 3 runs). The interval is a 95% CI. It speaks of new segments and new runs."
+        "p = .040 (crossed, 3 + 3 runs). The interval is a 95% CI. It holds for new segments and new runs."
     )
     higher = of(RESULT, word="bleu", higher=True)
     assert (higher.ahead, higher.low, higher.high) == ("a", 1.0, 3.0)
@@ -95,7 +95,7 @@ def test_single_outputs_are_never_decided(p: float | None, changes: dict):
     assert not decide([cell], "better").ok
     assert not decide([cell], "same").ok
     (refused,) = decide([cell], "better").pairs[0]["refused"]
-    assert refused.endswith(f"No rule holds of these outputs; next: {answer.next}")
+    assert refused.endswith(f"No rule can be decided from these outputs; next: {answer.next}")
     summary = summarise_answers([cell])
     assert summary.headlines[0].decided == 0
 
@@ -192,7 +192,7 @@ def test_the_probability_of_the_next_run_is_seen_from_who_is_ahead():
 
 def test_with_four_systems_the_next_run_names_what_it_assumes():
     text = " ".join(result(0.0, 0.0, 0.1, 0.1, rep=0.5).answers[0].more)
-    assert "taking true differences as large as the scores of 4 systems show" in text
+    assert "assuming true differences as large as those among the scores of 4 systems" in text
 
 
 def test_paired_runs_are_called_so():

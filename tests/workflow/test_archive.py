@@ -328,4 +328,4 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(copy: Path, replitune,
     for command in (("verify", copy), ("archive", copy, "--out", copy / "x.tgz")):
         ran = replitune(*command)
         assert ran.code == 2
-        assert "is no file of this folder" in ran.err
+        assert "is not a file of this folder" in ran.err

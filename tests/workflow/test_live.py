@@ -254,7 +254,7 @@ def test_results_that_are_not_there_are_one_message(tmp_path: Path, replitune, n
         ran = replitune(command, tmp_path / name)
         assert ran.code == 2
         assert "Traceback" not in ran.err
-        assert ("no such folder" if name == "missing" else "nothing says which") in ran.err
+        assert ("no such folder" if name == "missing" else "cannot tell which") in ran.err
         assert ran.out == ""
 
 
@@ -382,7 +382,7 @@ def test_a_folder_that_is_removed_is_said_on_the_page(server: Server, results: F
     assert "error" not in json.loads(server.state())
     (results.folder / NAME).unlink()
     server._looked = -10.0
-    assert "nothing says which" in json.loads(server.state())["error"]
+    assert "cannot tell which" in json.loads(server.state())["error"]
 
 
 def test_a_folder_that_is_renamed_meanwhile_is_named(results: Folder):

@@ -108,7 +108,7 @@ def test_a_system_of_two_files_stays_where_it_is_and_the_report_says_so(undistur
     record = record_of(undisturbed.folder)
     assert [look.systems["g"].n for look in record.looks] == [2] * len(record.looks)
     page = (undisturbed.folder / "results/f/report.html").read_text("utf-8")
-    assert "g stays at 2, which is all that there is" in page
+    assert "g stays at 2 runs, since there are no more" in page
     assert "adjusted for looks" in page
     assert "decided how many runs there are" in page
 

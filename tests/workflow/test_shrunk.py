@@ -216,7 +216,7 @@ def test_without_word_of_a_run_the_manifest_decides_and_newer_files_stay(copy: P
     assert not (copy / "decodes/t1/gone/seed-002.txt").exists()
     (copy / "manifest.json").unlink()
     ran = replitune("clean", copy)
-    assert (ran.code, "nothing says which experiment" in ran.err) == (2, True)
+    assert (ran.code, "cannot tell which experiment" in ran.err) == (2, True)
 
 
 def test_results_under_another_name_are_seen_the_same(copy: Path, replitune):

@@ -1,12 +1,12 @@
-"""Results as one file to publish, with an experiment that makes them again.
+"""Packs results into one file to publish, with an experiment that makes them again.
 
 The archive holds what reviewers ask for: settings, manifest, prepared test sets, weights,
 translations, statistics, tests, tables, figures and the page. Its `experiment.yaml` has backend
-`outputs` over the archive's own translations, with the ids of the replicas kept, so that score,
-test and report run again give the same statistics, tests and tables, byte by byte. Training text
-and models are left out; their hashes stay in the manifest.
+`outputs` over the archive's own translations and keeps the ids of the replicas, so that scoring,
+testing and reporting again gives the same statistics, tests and tables, byte for byte. Training
+text and models are left out; their hashes stay in the manifest.
 
-The same results give the same archive, byte by byte: names sorted, no times, no owners.
+The same results give the same archive, byte for byte: names are sorted, times and owners left out.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ KEPT = ("experiment", "seed", "metrics", "tests", "studies", "allow_missing_repl
 
 
 def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[str]:
-    """Pack the results in `folder`; returns the names of the members. Relative names of
-    score files start at `corpora`."""
+    """Pack the results in `folder`; returns the names of the members. Names of score files are
+    relative to `corpora`."""
     manifest = read_manifest(folder)
     experiment = experiment_of(manifest, folder.parent)
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
@@ -81,8 +81,8 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
 
 
 def is_packed(name: str) -> bool:
-    """Whether a result is published: no training text, no models or their tables, no account of local
-    files."""
+    """Whether a result is published. Training text, models, their tables and lists of local inputs
+    are not."""
     first, _, rest = name.partition("/")
     if first == "corpus":
         return rest.endswith(".jsonl")
@@ -103,7 +103,7 @@ def _require(path: Path, sha256: str, message: str, fix: str) -> None:
 
 
 def _add(tar: tarfile.TarFile, name: str, content: Path | bytes) -> None:
-    """A member without time and owner."""
+    """Add a member without time or owner."""
     member = tarfile.TarInfo(name)
     member.mode = 0o644
     if isinstance(content, bytes):
@@ -116,7 +116,7 @@ def _add(tar: tarfile.TarFile, name: str, content: Path | bytes) -> None:
 
 
 def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
-    """The experiment on the archive's own files; its relative names start in the archive."""
+    """The experiment over the archive's own files; its paths are relative to the archive."""
     decoded = {system: _replicas(folder, experiment, system) for system in experiment.systems}
     used = [t for t in experiment.testsets if any(t in by_testset for by_testset in decoded.values())]
     texts = {testset: {"references": f"corpus/{testset}.jsonl"} for testset in used}
@@ -161,7 +161,7 @@ def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, li
 
 
 def _groups(place: str, replicas: list[Replica]) -> dict[str, list[str]]:
-    """Files by the prefix of their replicas, in order, so that each keeps its id."""
+    """Files by the prefix of the replica's id, in order, so that each replica keeps its id."""
     groups: dict[str, list[str]] = {}
     for replica in replicas:
         of_prefix = groups.setdefault(replica.id.rpartition("-")[0], [])
@@ -180,7 +180,7 @@ def _score_files(manifest: Mapping[str, Any], corpora: Path) -> Iterator[tuple[s
         for name, sha256 in files.items():
             if not stays_inside(name) or name.startswith(("~", "...")):
                 raise ReplituneError(
-                    "a file of scores lies outside of the corpora, where an archive has none",
+                    "a file of scores is outside the corpora, so it cannot be archived",
                     found=name,
                     expected="a relative name",
                     fix="move the file there, change the experiment, and run it again",

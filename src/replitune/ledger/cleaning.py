@@ -83,16 +83,16 @@ def why_at_work(folder: Path) -> str | None:
         return None
     if run.process.is_running:
         return "Snakemake is at work in this folder"
-    return f"its last run was started on {run.process.host}, and did not come to its end"
+    return f"its last run was started on {run.process.host}, and did not finish"
 
 
 def remove(left: Leftovers) -> tuple[int, int]:
-    """Remove them; returns how many files and bytes were freed."""
+    """Remove what is left over; returns the numbers of files and bytes freed."""
     if (why := why_at_work(left.folder)) is not None:
         raise ReplituneError(
             why,
             file=left.folder,
-            fix="wait for it, or end it; where a run was started on another machine, use `clean` "
+            fix="wait for it, or end it; if the run was started on another machine, use `clean` "
             "there, or run to the end",
         )
     files = freed = 0
@@ -155,7 +155,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _results(folder: Path, own: Belongings, sizes: dict[str, int], left: Leftovers) -> Iterator[str]:
-    """Results that are not part of the experiment and unchanged since replitune made them."""
+    """Results that are not part of the experiment and have not changed since replitune made them."""
     for name in sizes:
         parts = name.split("/")
         if parts[0] not in (*FOLDERS, PAGE) or any(part.startswith(".") for part in parts):
@@ -175,7 +175,7 @@ def _results(folder: Path, own: Belongings, sizes: dict[str, int], left: Leftove
 
 
 def _indices(folder: Path, own: Belongings, sizes: dict[str, int], gone: dict[str, int]) -> list[str]:
-    """Index files of results that are removed now or are already gone."""
+    """Files of ``.made`` for results that are removed now or already gone."""
     names = []
     for name in sizes:
         result = name.removeprefix(".made/").removesuffix(".json")

@@ -28,8 +28,8 @@ PARQUET = b"PAR1"
 
 
 def find_losses(experiment: Experiment) -> dict[str, str]:
-    """Outputs that have to be made again, as Snakemake names them, and why. Files without content
-    are removed."""
+    """Outputs that have to be made again, as Snakemake names them, and why. Empty and unreadable
+    files are removed."""
     folder = experiment.folder
     for path in [*(folder / "looks").glob("*.json"), folder / MANIFEST]:
         if path.exists() and not _is_readable(path):
@@ -41,7 +41,7 @@ def find_losses(experiment: Experiment) -> dict[str, str]:
     wrong = {name: why for name in sorted(named) if (why := _loss(folder, name, known))}
     lost: dict[str, str] = {}
     if wrong:
-        own = belongings(experiment)  # that is slow
+        own = belongings(experiment)  # slow
     for name, why in wrong.items():
         if (output := own.output_of(name)) is not None:
             if why in (BLANK, UNREADABLE):
@@ -94,8 +94,8 @@ def _is_readable(path: Path) -> bool:
 
 
 def _with_other_settings(experiment: Experiment, known: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Outputs of jobs whose record has other settings. Snakemake compares settings, too, but its
-    notes on a run that did not end well may be lost."""
+    """Outputs of jobs whose record has other settings. Snakemake compares settings, too, but what it
+    noted about a run that did not end well may be lost."""
     lost: dict[str, str] = {}
     for job in jobs_of(experiment):
         command = known.get(job.name, {}).get("command", [])

@@ -48,7 +48,7 @@ ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 
 
 def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
-    """`given`: the experiment whose results are in `folder`."""
+    """`given`: the settings of the experiment whose results are in `folder`."""
     with atomic_open(folder / NAME) as handle:
         json.dump(make_manifest(folder, given), handle, indent=1, ensure_ascii=False)
         handle.write("\n")
@@ -115,12 +115,12 @@ def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _below(corpora: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """sha256 of the files that are there, by their names from `corpora`."""
+    """sha256 of the files that exist, by their names relative to `corpora`."""
     return {os.path.relpath(path, corpora): sha256_file(path) for path in paths if path.exists()}
 
 
 def unrepeatable(folder: Path, replicas: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Those of the replicas, as `system replica`, that another run would not reproduce."""
+    """The replicas, as `system replica`, that another run would not reproduce."""
     names = []
     for system, counts in replicas.items():
         for replica in replica_ids(counts):
@@ -131,8 +131,8 @@ def unrepeatable(folder: Path, replicas: Mapping[str, Mapping[str, int]]) -> lis
 
 
 def portable(value: Any, places: Mapping[str, str]) -> Any:
-    """`value` with folders of this machine, keys of `places`, under the names given there, and
-    any other absolute path without its folders: ``/data/x.txt`` is ``.../x.txt``."""
+    """`value` with folders of this machine (the keys of `places`) renamed as `places` says, and any
+    other absolute path without its folders: ``/data/x.txt`` becomes ``.../x.txt``."""
     if isinstance(value, Mapping):
         return {key: portable(item, places) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -155,7 +155,7 @@ def _united(used: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest in `folder`, whose names of files stay inside the folder."""
+    """The manifest in `folder`; refuses one that names a file outside the folder."""
     path = folder / NAME
     require_results(folder)
     if not path.is_file():
@@ -171,7 +171,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise _damaged(path, str(error)) from None
     for name in (*known.files, *known.not_packed):
         if not stays_inside(name):
-            raise _damaged(path, f"{name!r} is no file of this folder")
+            raise _damaged(path, f"{name!r} is not a file of this folder")
     return manifest
 
 
@@ -190,7 +190,7 @@ def stays_inside(name: str) -> bool:
 
 
 def experiment_of(manifest: Mapping[str, Any], results: Path) -> Experiment:
-    """The experiment of a manifest, checked: in the scale that was run."""
+    """The experiment of a manifest, validated, at the scale that was run."""
     given = manifest["outputs_given"]
     return Experiment(without_scales(manifest["settings"]), results, outputs=given)
 
@@ -206,12 +206,12 @@ def experiment_in(folder: Path) -> Experiment | None:
 
 
 def require_experiment(folder: Path) -> Experiment:
-    """The same, for who cannot do without."""
+    """The same, but an error if it has neither."""
     require_results(folder)
     if (experiment := experiment_in(folder)) is not None:
         return experiment
     raise ReplituneError(
-        "nothing says which experiment this is the folder of",
+        "cannot tell which experiment this folder belongs to",
         file=folder,
         expected=f"{RUN}, which Snakemake writes when its first job starts, or {NAME}",
         fix="is it results/<experiment>? has its first job started?",

@@ -1,8 +1,8 @@
 """What a run and a segment cost, from the manifest of a finished experiment.
 
-A run costs the CPU seconds of its tuning or training and of its translation of the tuning set; a
-segment those of its translation by one run and of its score by all metrics, with what a job takes
-to start. Models that runs share cost the same for any number of runs, and are left out.
+A run costs the CPU seconds of its tuning or training, and of translating and scoring the tuning set;
+a segment costs those of its translation by one run and of scoring it with all metrics, including a
+share of the jobs' start-up. Models that runs share cost the same for any number of runs, and are left out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def prices_of(
     run: float | None = None,
     segment: float | None = None,
 ) -> Prices:
-    """The sum over `systems`. `run` and `segment`, of one system, take precedence over the manifest;
-    without the name of a test set, all of them are used."""
+    """The prices summed over `systems`. `run` and `segment` (CPU seconds for one system) take precedence
+    over the manifest. Without the name of a test set, all test sets are used."""
     costs: dict[str, list[float]] = {"run": [], "segment": []}
     known = {} if manifest is None else _read(Path(manifest))
     for system in systems:
@@ -47,7 +47,7 @@ def prices_of(
 def _read(path: Path) -> dict[str, Any]:
     if path.is_file() and path.name != NAME:
         raise ReplituneError(
-            "is no manifest", file=path, expected=f"results/<experiment>/{NAME}, or its folder"
+            "not a manifest", file=path, expected=f"results/<experiment>/{NAME}, or its folder"
         )
     return read_manifest(path.parent if path.name == NAME else path)
 
@@ -74,7 +74,7 @@ def _segment(manifest: Mapping[str, Any], system: str, testset: str) -> float | 
 
 
 def _scoring(manifest: Mapping[str, Any], testset: str, system: str) -> list[float]:
-    """CPU seconds of scoring, of each metric and run."""
+    """CPU seconds of scoring all runs, one value per metric."""
     return [
         float(record["cpu_seconds"])
         for name, record in manifest["jobs"].items()

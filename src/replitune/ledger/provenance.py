@@ -27,8 +27,8 @@ def versions() -> dict[str, str]:
 
 
 def c_functions() -> str:
-    """A hash of what exp, log and powers of the C library give, in kernels and in scipy: their last
-    digits are all that processors (with FMA or without) and systems can change in a result."""
+    """A hash of what the C library's exp, log and powers give, which kernels and scipy use: their last
+    digits are all that a processor (with or without FMA) or an operating system can change in a result."""
     grid = [k / 37 for k in range(1, 200)]
     values = [f(x) for f in (math.exp, math.log, math.log1p, math.lgamma) for x in grid]
     values += [math.pow(x, y) for x, y in zip(grid, reversed(grid), strict=True)]
@@ -52,5 +52,5 @@ def cpu_type() -> str:
 
 
 def printable(name: str) -> str:
-    """A word of a command as text: bytes of a file name that are not UTF-8 as ``\\udcff``."""
+    """A word of a command as text, with bytes of a file name that are not UTF-8 as ``\\udcff``."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -1,6 +1,6 @@
 """What a job read and what it made, by sha256: nothing is computed from a file that has changed.
 
-The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. Of
+The record of a job, ``logs/<stage>/….json``, says how it ran and lists its inputs and outputs. For
 each output, ``.made/<its name>.json`` has the sha256 and names the record, so that whoever reads
 the output finds both. A job refuses an input whose content has changed: a flipped bit, a truncated
 copy, a line edited by hand. All records together show whether every result was made from the
@@ -47,26 +47,26 @@ PAGE = "report.html"
 """Results are the files in these folders, and the page; names that begin with a dot are not."""
 
 MADE = ".made"
-"""The folder that says of each result who made it."""
+"""The folder that says which job made each result."""
 
 LAST = "report/report"
 """The record from which all others can be reached by following inputs."""
 
 LARGE = 1 << 22
-"""Bytes from which a job does not read an input again that has the size and times of when it was
-made: every job of a system has its model among them. The manifest and `verify` read all. (Snakemake
-touches single files after their job, which are read again, but not what is in a folder.)"""
+"""An input of at least this many bytes is not read again by a job if its size and times are unchanged
+since it was made: every job of a system has the model as an input. The manifest and `verify` read all.
+(Snakemake touches single files after their job, so these are read again, but not files in a folder.)"""
 
 
 class Maker(NamedTuple):
-    """Who made an output."""
+    """Which job made an output, and when it can be kept."""
 
     sha256: str
     """Hash of the output when it was made."""
     record: str
     """Name of the record, below ``logs`` and without its suffix."""
     origin: str = ""
-    """Hash of everything it depends on, for outputs that are kept while that is unchanged."""
+    """Hash of everything the output depends on, if it is kept while that is unchanged."""
     cpu_seconds: float = 0.0
     """CPU time of the part of the job that made it."""
     stamp: Sequence[int] = ()
@@ -83,14 +83,14 @@ class Work:
     parts: dict[str, float] = field(default_factory=dict)
     """CPU seconds by the name of a part, in this job or in the earlier one that made the part."""
     origins: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By name of an output: the hash of what it depends on, and its part."""
+    """By output: the hash of what it depends on, and its part."""
 
     def is_made(
         self, part: str, settings: str | None, inputs: Iterable[Path], outputs: Sequence[Path]
     ) -> bool:
-        """Whether the outputs of a part are there as they were made, by the same settings, code and
-        type of processor, from the same inputs. If so, they are touched, so that Snakemake takes
-        them for new. Without settings, never."""
+        """Whether the outputs of a part are there, unchanged, and were made with the same settings,
+        versions and type of processor from the same inputs. If so, they are touched, so that Snakemake
+        takes them for new. Always false without settings."""
         read = [(name, self.read[name]) for name in names(self.results, inputs)]
         read += [(str(p), sha256_file(p)) for p in inputs if p.is_file() and not self._has(p)]
         dependencies = json.dumps([settings, versions(), cpu_type(), read])
@@ -121,9 +121,9 @@ class Work:
 def recording(
     record: str | Path, *, command: Sequence[str], inputs: Iterable[Path], outputs: Iterable[Path]
 ) -> Iterator[Work]:
-    """Refuse inputs that have changed; when what runs inside has succeeded, write how it ran and
-    what it made. `inputs` and `outputs` are files and folders; those that are not results are
-    left out, and outputs are read once they exist."""
+    """Refuse inputs that have changed; when the work inside has succeeded, write how it ran and what it
+    made. `inputs` and `outputs` are files and folders; those that are not results are left out, and
+    `outputs` is read after the work."""
     results = results_of(record)
     read = checked(results, inputs)
     started, clock = datetime.now(UTC), time.perf_counter()
@@ -166,8 +166,8 @@ def _note(results: Path, name: str, made: Maker) -> None:
 
 
 def index(results: Path) -> None:
-    """Write down, from the records that are here, who made each result that is: where Snakemake brings
-    results from a storage, their records come with them."""
+    """Write ``.made`` for the results that are here from the records that are here: results that
+    Snakemake fetches from a storage come with their records."""
     with together():
         for record, account in records(results).items():
             outputs = account.get("outputs") or {}
@@ -184,7 +184,7 @@ def cpu_seconds() -> float:
 
 
 def peak_of_this_process() -> int:
-    """Peak memory in KB. `ru_maxrss` would include that of the parent process."""
+    """Peak memory in KB. `ru_maxrss` would include the parent process."""
     with contextlib.suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
         if match := re.search(r"VmHWM:\s+(\d+) kB", status):
@@ -225,7 +225,7 @@ def sha256_in(record: object, name: str) -> str | None:
 
 
 def names(results: Path, paths: Iterable[Path]) -> list[str]:
-    """Names of the results among files and in folders."""
+    """Names of the results among these files and inside these folders."""
     unique: dict[str, None] = {}
     for path in paths:
         path = path.absolute()
@@ -245,7 +245,7 @@ def result_files(results: Path) -> list[str]:
 
 
 def maker(results: Path, name: str) -> Maker | None:
-    """Who made a result; None if its index is missing or damaged."""
+    """Which job made a result; None if its file in ``.made`` is missing or damaged."""
     try:
         return Maker(**_read(_index(results, name)))
     except TypeError:
@@ -261,15 +261,15 @@ def is_as_made(record: str | Path, path: Path) -> bool:
 
 
 def _stamp(path: Path) -> list[int]:
-    """Size and times of a large file, of which the second cannot be set; nothing of others."""
+    """Size, mtime and ctime (which cannot be set) of a large file; empty for a smaller one."""
     status = path.stat()
     stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
     return stamp if status.st_size >= LARGE else []
 
 
 def checked(results: Path, paths: Iterable[Path], read_all: bool = False) -> dict[str, str]:
-    """sha256 of the results among `paths`, by name; refuses what has changed. Large files that look
-    as they did are only read with `read_all`."""
+    """sha256 of the results among `paths`, by name; refuses what has changed. Large files with
+    unchanged size and times are read only with `read_all`."""
     hashes = {}
     for name in names(results, paths):
         made = maker(results, name)
@@ -283,7 +283,7 @@ def checked(results: Path, paths: Iterable[Path], read_all: bool = False) -> dic
                 found=f"sha256 {sha256}" if made else f"no record of it in {_index(results, name).parent}",
                 expected=f"sha256 {made.sha256}, as when it was made" if made else None,
                 fix=f"rm -r {os.path.relpath(_whole(results, name))}, and run again; "
-                "it is made anew, and all that depends on it",
+                "it and all that depends on it are then made again",
             )
     return hashes
 
@@ -322,7 +322,7 @@ def check_origins(results: Path) -> None:
         changed = [os.path.relpath(results / one) for one in dict.fromkeys(stale.values())]
         shown = " ".join(changed[:10]) + (" ..." if changed[10:] else "")
         raise ReplituneError(
-            f"the results are not of one piece: {user} was made from another version of {name}",
+            f"the results do not belong together: {user} was made from another version of {name}",
             file=os.path.relpath(results / name),
             found="files whose times do not tell their order: was the clock put back?",
             fix=f"touch {shown}, and run again",
@@ -338,11 +338,11 @@ def _index(results: Path, name: str) -> Path:
 
 
 WHOLE = {"models": 2, "options": 3, "tuning": 3, "tables": 1, "figures": 1}
-"""How many parts of its name lead to the folder that is made as a whole."""
+"""How many parts of a result's name lead to the folder that is made as a whole."""
 
 
 def _whole(results: Path, name: str) -> Path:
-    """The folder that Snakemake makes again as a whole: of a model, a replica, all tables."""
+    """What Snakemake makes again as a whole: the folder of a model, replica or all tables, or the file."""
     parts = Path(name).parts
     return results / Path(*parts[: WHOLE.get(parts[0], len(parts))])
 
@@ -357,7 +357,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def remove_remains(path: Path) -> None:
-    """Remove half-written copies of an output that killed runs have left."""
+    """Remove half-written copies of an output, left by runs that were killed."""
     literal = "".join(f"[{c}]" if c in "*?[" else c for c in path.name)
     for remains in path.parent.glob(f".{literal}.*.*"):
         if remains.suffix in (".tmp", ".old"):

@@ -41,7 +41,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def write_run(experiment: Experiment, logs: Iterable[str], parallel: int) -> None:
-    """Write that of this process, which is Snakemake; `logs` are those of its jobs."""
+    """Record the run of this process, which is Snakemake; `logs` are the log files of its jobs."""
     below, given = f"{experiment.folder}/logs/", experiment.outputs
     run = Run(
         experiment=plain(experiment.settings, sparse=True),
@@ -83,7 +83,7 @@ def experiment_of_run(run: Run, folder: Path) -> Experiment:
 
 
 def without_scales(given: Mapping[str, Any]) -> ExperimentSettings:
-    """Settings to which a scale was applied already."""
+    """Settings to which the scale has already been applied."""
     return resolve({**given, "scale": None, "scales": {}})
 
 

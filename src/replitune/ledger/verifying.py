@@ -27,11 +27,11 @@ from replitune.running.files import read_lines, sha256_file, sha256_lines
 from replitune.running.parquet import parquet_file
 
 SHOWN = 5
-"""Values of a table that are listed; the rest is counted."""
+"""Differing values of a table that are listed; further ones are only counted."""
 
 CLOSE, NOTHING = 1e-9, 1e-12
-"""Share of it, and amount, by which a number differs in its last digits alone: what the functions of
-another C library (exp, log) may change."""
+"""Relative and absolute differences that count as last digits: what the functions of another C library
+(exp, log) may change."""
 
 
 @dataclass
@@ -39,13 +39,13 @@ class Verification:
     """What was checked, and what is not as recorded."""
 
     findings: list[tuple[str, str]] = field(default_factory=list)
-    """(kind, what): changed, missing, extra, silent, differs; and numerical, which is no difference."""
+    """(kind, what): changed, missing, extra, silent, differs; or numerical, which is no difference."""
     files: int = 0
     inputs: int = 0
     absent_inputs: int = 0
     """Inputs that are not on this machine."""
     derived: int = 0
-    """Tables of tests that were made again."""
+    """Tables of tests that were derived again."""
 
     def add(self, kind: str, what: str) -> None:
         self.findings.append((kind, what))
@@ -98,8 +98,8 @@ def check_files(
 
 
 def check_records(folder: Path, manifest: Mapping[str, Any], verification: Verification) -> None:
-    """The manifest, the record of the job and `.made` agree on every file, and all of them have it.
-    An archive has the manifest alone, with all records in it."""
+    """The manifest, the record of the job and `.made` all have every file, and agree on it. An archive
+    has only the manifest, which contains all records."""
     is_archive = "not_packed" in manifest
     known = {} if is_archive else records(folder.absolute())
     for name, sha256 in manifest["files"].items():
@@ -230,7 +230,7 @@ def check_tests(
 
 
 def compare_tables(here: Path, again: Path) -> tuple[list[str], int]:
-    """The values that differ, each in words; and how many differ in their last digits alone."""
+    """The values that differ, each in words; and how many differ only in their last digits."""
     try:
         recorded, expected = parquet_file(here).read(), parquet_file(again).read()
     except (OSError, pa.ArrowException) as error:
@@ -275,16 +275,16 @@ REPRODUCED: tuple[str, ...] = (
     "studies/",
     "tables/",
 )
-"""What a second run has to make to the same bytes."""
+"""What a second run has to reproduce byte for byte."""
 
 
 def compare_runs(folder: Path, other: Path) -> Verification:
-    """Translations, statistics, tests, studies and tables of two runs, byte by byte."""
+    """Compare translations, statistics, tests, studies and tables of two runs, byte by byte."""
     verification = Verification()
     experiments = {run: experiment_in(run) for run in (folder, other)}
     kinds = REPRODUCED
     if any(one is not None and not one.systems_with("derive") for one in experiments.values()):
-        kinds = tuple(kind for kind in kinds if kind != "derivations/")  # of outputs nothing else is known
+        kinds = tuple(kind for kind in kinds if kind != "derivations/")  # given outputs have none
     here, there = (
         {name for name in present(run, one) if name.startswith(kinds)} for run, one in experiments.items()
     )
@@ -302,7 +302,7 @@ def compare_runs(folder: Path, other: Path) -> Verification:
 
 
 def _is_numerical(here: Path, there: Path) -> bool:
-    """Whether two files that differ do so in the last digits of numbers alone."""
+    """Whether two different files differ only in the last digits of numbers."""
     if here.suffix == ".parquet":
         different, close = compare_tables(here, there)
         return close > 0 and not different

@@ -1,10 +1,10 @@
 """Do a metric and its test find the differences that humans find? (Graham et al. 2014; Graham 2016)
 
 Each pair of systems has an outcome by the metric and one by humans: A better, B better, or no
-significant difference. They agree when the outcomes are equal. Humans: a test of human_tests.py on
-segment scores of adequacy, of fluency, and of both, where fluency decides the pairs that adequacy
-leaves open. The share of pairs in agreement has a Clopper-Pearson interval; pairs share
-systems, so the interval is, as in the literature, narrower than the truth.
+significant difference. They agree when the outcomes are equal. That of humans is from a test of
+human_tests.py on segment scores of adequacy, of fluency, or of both, where fluency decides the pairs
+that adequacy leaves open. The share of pairs in agreement has a Clopper-Pearson interval; as pairs
+share systems, this interval is too narrow, as it is in the literature.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def combined_outcome(adequacy: HumanTest, fluency: HumanTest, alpha: float) -> i
 
 @dataclass(frozen=True)
 class Agreement:
-    """Pairs of systems on which a metric's test and humans say the same."""
+    """On how many pairs of systems a metric's test and humans agree."""
 
     agree: int
     pairs: int

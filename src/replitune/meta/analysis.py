@@ -1,7 +1,7 @@
 """Metrics of metrics: everything that `replitune meta` computes about metrics and humans.
 
 Streams are keyed by (test set, study), never by the metric: all metrics see the same resamples
-and the same coins, and adding a metric changes no number of another.
+and coin flips, and adding a metric changes no number of the others.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _correlations(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> lis
 
 
 def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list[MetaRow]:
-    """Each metric against each other, in both directions: is the first one better?"""
+    """Each pair of metrics in both directions: is the first one better?"""
     rows = []
     for x, y in combinations(metrics, 2):
         for level in COMPARED_LEVELS:
@@ -164,7 +164,7 @@ def _comparisons(metrics: Sequence[Scores], human: Scores, run: MetaRun) -> list
 
 
 def _three_correlations(human: Scores, x: Scores, y: Scores, level: str) -> tuple[list[float | None], int]:
-    """Pearson's r of (human, x), (human, y), (x, y), on what all three have; and of how many."""
+    """Pearson's r of (human, x), (human, y), (x, y) on the items that all three score, and their number."""
     data = [getattr(scores, level) for scores in (human, x, y)]
     known = ~np.isnan(data).any(axis=0)
     n = int(known.sum())

@@ -4,12 +4,12 @@ A resample is the data with weights: how often each item was drawn. So nothing i
 ranked again, and items that were not drawn, or that nobody judged, have weight 0.
 
 Few items (systems): all coefficients are sums over pairs i < j of w_i w_j u_ij v_ij, divided by
-the root of the same sums of u_ij^2 and of v_ij^2, with
+the root of the product of the same sums of u_ij^2 and of v_ij^2, with
 
     Pearson    u_ij = x_i - x_j                      Kendall's tau-b    u_ij = sign(x_i - x_j)
 
 and Spearman is Pearson of the ranks sum_j w_j sign(x_i - x_j) / 2. Many items (cells of systems
-and segments): sums over items, ranks from cumulated weights, and Knight's O(m log m) for tau-b.
+and segments): sums over items, ranks from cumulative weights, and Knight's O(m log m) for tau-b.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replitune.significance.draws import exact_columns
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 
 BLOCK = 64
-"""Resamples worked on at once; always the same, since BLAS rounds by the shapes it is given."""
+"""Resamples computed at once; constant, since rounding in BLAS depends on the shapes of arrays."""
 
 
 def snap(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,7 +108,7 @@ def _pearson(x: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float
     b = z - (w * z).sum(axis=1)[:, np.newaxis] / total
     xz, xx, zz = ((w * p * q).sum(axis=1) for p, q in ((a, b), (a, a), (b, b)))
     for squares, values in ((xx, x), (zz, z)):
-        # a constant leaves squares of rounding errors
+        # of a constant, squares of rounding errors remain
         smallest = total[:, 0] * (1e-14 * np.abs(values).max(axis=-1)) ** 2
         squares[squares <= smallest] = 0.0
     return _quotient(xz, xx, zz)
@@ -136,8 +136,8 @@ class _Order:
 def _tau_b(x, z, weights):  # type: ignore[no-untyped-def]
     """tau-b of ranks x (ascending) and z, (m,) from 0, under each of weights (B, m).
 
-    Knight (1966): items in order of x meet those before them in a tree of cumulated weights
-    over z (Fenwick 1994).
+    Knight (1966): each item, in order of x, is compared with those before it by a tree of
+    cumulative weights over z (Fenwick 1994).
     """
     m = len(x)
     groups = z.max() + 1
@@ -190,7 +190,7 @@ def _tau_b(x, z, weights):  # type: ignore[no-untyped-def]
 class Averages:
     """Coefficient over the systems of each segment, averaged over segments.
 
-    As matrix products of what the scores give, made once, and of the weights of a resample.
+    Products of matrices, made once from the scores, with the weights of a resample.
 
     Parameters
     ----------
@@ -241,9 +241,9 @@ class Averages:
     def __call__(
         self, systems: NDArray, segments: NDArray
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Averages (B,) under weights (B, S) and (B, N), and of how many segments (B,).
+        """Averages (B,) under weights (B, S) and (B, N), and their numbers of segments (B,).
 
-        Over the segments where scores and human scores vary; NaN where there is none.
+        Only segments where both the metric's and the human scores vary count; NaN if there are none.
         """
         if len(systems) > 1 and (systems == systems[0]).all():
             values = self.per_segment(systems[:1])

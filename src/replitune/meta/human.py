@@ -3,12 +3,12 @@
 A table with a header, separated by tabs, commas or blanks, has a column for the system, the
 segment and the score, under any of the names that the WMT campaigns use (`SYS SID RAW.SCR
 Z.SCR`, `system,segment,score`, ...), and optionally: `adequacy` and `fluency` in place of the
-score, or a column that says which of them a row is; the replica that was judged; the annotator; the
-probability with which the segment was chosen; the type of item, of which quality control is left
-out. A file without a header has a system and a score on each line, segment by segment, `None` for
-none (the .seg.score files of mt-metrics-eval).
+score, or a column that says which of the two a row is about; the replica that was judged; the
+annotator; the probability with which the segment was chosen; the type of item (quality control is
+left out). A file without a header has a system and a score on each line, segment by segment, `None`
+for no score (the .seg.score files of mt-metrics-eval).
 
-Several judgements of one output count as their mean.
+Several judgements of one output are averaged.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ NAMES = {
     "type": ("type", "itemtype"),
     "criterion": ("criterion", "aspect", "inputitem"),
 }
-"""Columns by their names without case, dots, blanks and underscores."""
+"""Possible names of the columns, in lower case and with only letters and digits."""
 
 SCORES = ("zscr", "zscore", "z", "score", "rawscr", "rawscore", "raw")
-"""Columns of scores; the first that is there is read: standardised before raw."""
+"""Columns of scores, standardised before raw; the first one that is there is read."""
 
 CRITERIA = {
     "adequacy": "adequacy",
@@ -45,11 +45,11 @@ CRITERIA = {
 }
 
 JUDGED_TYPES = ("system", "tgt", "repeat", "")
-"""Types of items that are translations of a system, some judged again, as WMT counts them; the
-rest, damaged translations and references, is quality control."""
+"""Types of items that count, as at WMT: translations of a system, some judged again. The rest,
+damaged translations and references, is quality control."""
 
 ABSENT = ("", "none", "na", "nan", "null")
-"""How files write that there is no score."""
+"""What files write where there is no score."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Judgement:
     replica: str | None = None
     annotator: str | None = None
     probability: float | None = None
-    """With which the segment was chosen to be judged."""
+    """The probability with which the segment was chosen to be judged."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class HumanJudgements:
 
     @property
     def rows(self) -> list[Judgement]:
-        """Of all criteria."""
+        """The judgements of all criteria."""
         return [row for rows in self.judgements.values() for row in rows]
 
 
@@ -89,9 +89,9 @@ def read_human(
     Parameters
     ----------
     criterion
-        What the scores are of, where the file does not say.
+        What was judged, if the file does not say.
     score
-        The column of scores, where its name is not a usual one.
+        The column of scores, if it has none of the usual names.
     """
     path = Path(path)
     text = read_text(path)
@@ -144,13 +144,13 @@ def read_human(
 
 
 def _no_header(first: str) -> bool:
-    """A system and a score: the names of columns are no numbers."""
+    """Whether the first line has a system and a score: names of columns are not numbers."""
     fields = first.split()
     return len(fields) == 2 and (fields[1] == "None" or number_of(fields[1]) is not None)
 
 
 def _by_order(path: Path, text: str) -> Iterator[Judgement]:
-    """The segments of each system in their order."""
+    """Judgements without a header: each system's lines are its segments in order."""
     seen: dict[str, int] = {}
     for line, content in enumerate(split_lines(text), start=1):
         fields = content.split()
@@ -224,7 +224,7 @@ def _probability(path: Path, line: int, cell: str) -> float:
 def _scores(
     path: Path, line: int, row: Sequence[str], columns: dict[str, int], criterion: str
 ) -> Iterator[tuple[str, float | None]]:
-    """(criterion, score) of a row; None where there is none."""
+    """Each (criterion, score) of a row; the score is None where there is none."""
     if "score" not in columns:
         for name in ("adequacy", "fluency"):
             if name in columns:

@@ -1,8 +1,9 @@
-"""From judgements to one human score of each output: standardised by annotator, and averaged."""
+"""From judgements to one human score per output: standardising by annotator, and averaging."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from replitune.meta.human import HumanJudgements, Judgement
 def standardise(judgements: HumanJudgements) -> HumanJudgements:
     """Scores minus the mean of their annotator, divided by the standard deviation (n - 1).
 
-    As Graham et al. (2014): people use scales differently. Annotators without spread tell
-    nothing, and their judgements are left out and counted.
+    As in Graham et al. (2014), since people use scales differently. Annotators whose scores do
+    not vary tell nothing: their judgements are left out and counted.
     """
     scaled: dict[str, list[Judgement]] = {}
     lost = 0
@@ -36,19 +37,12 @@ def standardise(judgements: HumanJudgements) -> HumanJudgements:
             for name, scores in by_annotator.items()
         }
         scaled[criterion] = [
-            Judgement(
-                row.line,
-                row.system,
-                row.segment,
-                (row.score - means[row.annotator]) / spreads[row.annotator],
-                row.replica,
-                row.annotator,
-            )
+            replace(row, score=(row.score - means[row.annotator]) / spreads[row.annotator])
             for row in rows
             if row.annotator is not None and spreads[row.annotator] > 0
         ]
         lost += len(rows) - len(scaled[criterion])
-    note = f"{judgements.path}: {lost} judgements by annotators whose scores do not vary left out"
+    note = f"{judgements.path}: left out {lost} judgements by annotators whose scores do not vary"
     return HumanJudgements(judgements.path, scaled, (*judgements.notes, *([note] if lost else [])))
 
 
@@ -70,7 +64,7 @@ def cell_means(
     first
         Number of the first segment in the file of judgements.
     others
-        Systems that the file may have, and that are not wanted.
+        Systems to ignore if the file has them.
     """
     row_of = {name: s for s, name in enumerate(systems)}
     column_of = {int(number) + first: i for i, number in enumerate(numbers)}
@@ -104,6 +98,18 @@ def cell_means(
                 fix="judge it too, or leave it out with --exclude",
             )
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def note_on_counting(rows: Sequence[Judgement], numbers: NDArray[np.int64]) -> list[str]:
+    """A note where judgements that are taken to count from 0 may count from 1: nobody judged the first
+    scored segment, and no probabilities say that the judged ones are a sample."""
+    judged = {row.segment for row in rows}
+    if len(numbers) < 2 or numbers[0] in judged or any(row.probability is not None for row in rows):
+        return []
+    return [
+        f"nobody judged segment {numbers[0]}: if the judgements count segments from 1, say so "
+        "(first_segment: 1, or --first-segment 1)"
+    ]
 
 
 def _no_segment(

@@ -1,12 +1,12 @@
 """Which of two systems do people prefer? Tests of human scores, two-sided.
 
-- ``rank-sum``: Wilcoxon's, of all scores of the one against all of the other (Graham 2016). Right
-  where people judged different outputs of the systems, as crowds do; where they judged the same
-  segments, how hard these are hides the difference.
-- ``signed-rank``: Wilcoxon's, of the differences on the segments where both were judged. It
-  compares ranks, and so may prefer another system than the mean does.
-- ``permutation``: the scores of a segment change places with probability 1/2, the difference of
-  means is the statistic: `riezler` of people's scores, on the segments where both were judged.
+- ``rank-sum``: Wilcoxon's test of all scores of one system against all scores of the other (Graham
+  2016). Right where people judged different segments of the two systems, as crowds do; where they
+  judged the same segments, the difficulty of these hides the difference.
+- ``signed-rank``: Wilcoxon's test of the differences on the segments where both were judged. It
+  compares ranks, so it may prefer a different system than the mean does.
+- ``permutation``: the two scores of a segment change places with probability 1/2, and the statistic is
+  the difference of means: `riezler` on people's scores, on the segments where both were judged.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class HumanTest:
     """A test of a pair of systems; two-sided."""
 
     statistic: float | None
-    """rank-sum: pairs (a, b) in which b is larger, ties half; signed-rank: the sum of the ranks of
-    segments on which b is."""
+    """rank-sum: pairs (a, b) in which b is larger, ties counting half; signed-rank: the sum of the
+    ranks of the segments on which b is larger."""
     direction: int
     """1 when b is better, -1 when a is, 0 for neither."""
     p: float | None
     n: int
-    """Judged outputs, or segments of which both outputs were."""
+    """Judged outputs, or segments of which both outputs were judged."""
     note: str | None = None
 
     def outcome(self, alpha: float) -> int:
@@ -46,8 +46,8 @@ class HumanTest:
 def rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> HumanTest:
     """Wilcoxon's rank-sum (Mann-Whitney) test of scores a (n_a,) and b (n_b,).
 
-    Exact for small samples without ties (one of at most 8), otherwise normal, corrected for
-    ties and continuity. All scores equal: p = 1.
+    Exact without ties where one sample has at most 8 scores, otherwise normal, corrected for ties
+    and continuity. If all scores are equal, p = 1.
     """
     from scipy.stats import mannwhitneyu
 
@@ -86,7 +86,7 @@ NO_PAIR = "no segment of which both outputs were judged"
 
 
 def all_pairs(name: str, human: Scores, run: MetaRun) -> list[HumanTest]:
-    """All pairs of systems, the first before the second, by the test of this name."""
+    """All pairs of systems, in order, by the test of this name."""
     pairs = list(combinations(range(len(human.systems)), 2))
     if name == "permutation":
         return _permutation(human, run)

@@ -1,5 +1,5 @@
-"""Human judgements as one more metric of a comparison: a run of each system, or the runs that were
-judged, scored where somebody judged them; with other metrics as control variates (`tests.human`)."""
+"""Human judgements as one more metric of a comparison (`tests.human`): scores of one run of each system,
+or of the runs that were judged, where somebody judged them; other metrics can be control variates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.meta.human import NAMES, SCORES, HumanJudgements, Judgement, plain_names, read_human
-from replitune.meta.human_cells import cell_means
+from replitune.meta.human_cells import cell_means, note_on_counting
 from replitune.meta.scores import Scores, cells_of
 from replitune.metrics.base import MeanMetric
 from replitune.readers.table import read_table, score_of
@@ -33,19 +33,19 @@ def human_statistics(
     score: str | None = None,
     name: str | None = None,
 ) -> tuple[list[SegmentStatistics], list[str]]:
-    """Of each criterion of the file, the judged systems of `like` on its segments; and notes
-    about it.
+    """For each criterion of the file, the judged systems of `like` on its segments; and notes about
+    the file.
 
     Parameters
     ----------
     controls
         Metrics that sharpen the judgements, of the same systems and segments.
     first_segment
-        Number of the first segment in the file; None: 1 where the last number is that of segments.
+        Number of the first segment in the file; None: 1 if the largest is the number of segments.
     score
-        The column of scores, where its name is not a usual one.
+        The column of scores, if it has none of the usual names.
     name
-        What the one criterion of the file is called; None: as the file calls its criteria.
+        A name for the only criterion of the file; None: criteria keep the names that the file has.
     """
     ranked = _ranking(path, list(like.systems))
     if ranked is not None and name is None:
@@ -58,11 +58,14 @@ def human_statistics(
             )
         given = replace(given, judgements=dict(zip([name], given.judgements.values(), strict=True)))
     names, notes = _names(given, list(like.systems))
+    known, numbers = [row for row in given.rows if row.system in names], np.arange(like.segments)
+    first = _first(known, like.segments) if first_segment is None else first_segment
+    if first_segment is None:
+        notes += [f"{path}: segments are counted from 1"] if first else note_on_counting(known, numbers)
     stores = []
     for criterion, every in given.judgements.items():
         rows = [replace(row, system=names[row.system]) for row in every if row.system in names]
         systems = [name for name in like.systems if any(row.system == name for row in rows)]
-        first = _first(rows, like.segments) if first_segment is None else first_segment
         if len(systems) < 2:
             raise ReplituneError(
                 "fewer than two of the systems were judged",
@@ -70,13 +73,11 @@ def human_statistics(
                 found=", ".join(sorted({row.system for row in rows})) or "none of them",
                 expected=", ".join(like.systems),
             )
-        if first and first_segment is None:
-            notes.append(f"{path}: segments are counted from 1")
         one = HumanJudgements(Path(path), {criterion: rows})
         if controls:
             stores.append(_controlled(one, criterion, systems, like, controls, first))
             continue
-        cells = cell_means(one, criterion, systems, np.arange(like.segments), first=first)
+        cells = cell_means(one, criterion, systems, numbers, first=first)
         statistics = {
             system: SystemStatistics(system, ("run-001",), (None,), cells_of(row[np.newaxis]))
             for system, row in zip(systems, cells, strict=True)
@@ -88,7 +89,7 @@ def human_statistics(
 def earlier_judgements(
     path: str | Path, systems: Sequence[str], segments: int, first_segment: int | None
 ) -> list[Judgement]:
-    """Those of a file, of segments counted from 0, to which more are to be added."""
+    """The judgements of a file to which more are to be added, with segments counted from 0."""
     given = read_human(path)
     names, _ = _names(given, systems)
     rows = [row for row in given.rows if row.system in names]
@@ -108,7 +109,7 @@ def earlier_judgements(
 
 
 def _first(rows: Sequence[Judgement], segments: int) -> int:
-    """Number of the first segment: 1 where the last number is that of segments."""
+    """Number of the first segment: 1 if the largest is the number of segments, otherwise 0."""
     return int(max((row.segment for row in rows), default=0) == segments)
 
 
@@ -120,7 +121,7 @@ def _controlled(
     controls: Sequence[SegmentStatistics],
     first: int,
 ) -> SegmentStatistics:
-    """The judged runs of each system, with what metrics say of all of them."""
+    """The judged runs of each system, with the scores of all its runs by the metrics."""
     rows = given.judgements[criterion]
     weights = _weights(given.path, rows, like.segments, first)
     runs_known = all(row.replica is not None for row in rows)
@@ -158,7 +159,7 @@ def _controlled(
 def _means(
     path: Path, criterion: str, rows: Mapping[str, list[Judgement]], like: SegmentStatistics, first: int
 ) -> NDArray[np.float64]:
-    """(.., N) mean judgement of each list of rows, under its name in place of the system's."""
+    """(.., N) mean judgement of each list of rows, named by its key in place of the system."""
     named = [replace(row, system=name) for name, own in rows.items() for row in own]
     if not named:
         return np.empty((0, like.segments))
@@ -167,7 +168,7 @@ def _means(
 
 
 def _weights(path: Path, rows: Sequence[Judgement], segments: int, first: int) -> NDArray[np.float64]:
-    """(N,) one by the probability of each judged segment; 1 where nothing is known."""
+    """(N,) 1 / probability of each judged segment; 1 where the probability is not known."""
     weights = np.ones(segments)
     known: dict[int, float | None] = {}
     for row in rows:
@@ -187,7 +188,7 @@ def _weights(path: Path, rows: Sequence[Judgement], segments: int, first: int) -
 def segment_scores(
     controls: Sequence[SegmentStatistics], name: str, replicas: Sequence[str]
 ) -> NDArray[np.float64]:
-    """(R, N, M) of every run by every metric, higher is better."""
+    """(R, N, M) scores of every run by every metric, higher is better."""
     scores = []
     for store in controls:
         system = store.systems[name]
@@ -197,14 +198,15 @@ def segment_scores(
         if missing:
             raise ReplituneError(
                 f"{store.metric.id} has no score for {missing} segments of {name}",
-                fix="judgements are sharpened by metrics of all segments: leave it out, or score them",
+                fix="a metric that sharpens judgements needs scores of all segments: leave it out, "
+                "or score them",
             )
         scores.append(one)
     return np.stack(scores, axis=-1)
 
 
 def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
-    """The order by a file of one score for each system, which has no segments and so no test."""
+    """A note on the order of systems if the file has one score each: without segments there is no test."""
     text = read_text(path)
     first = next(iter(split_lines(text)), "")
     header = plain_names(re.split(r"[\t ,]+", first))
@@ -223,7 +225,7 @@ def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
             scores[name] = value
     order = sorted(scores, key=lambda name: (-scores[name], name))
     listed = ", ".join(f"{name} {scores[name]:.3g}" for name in order) or "none of the systems"
-    return f"{path}: scores of systems, which have no test; best first: {listed}"
+    return f"{path}: scores of whole systems, which cannot be tested; best first: {listed}"
 
 
 def _as_store(

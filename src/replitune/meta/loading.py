@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.meta.human import HumanJudgements
-from replitune.meta.human_cells import cell_means
+from replitune.meta.human_cells import cell_means, note_on_counting
 from replitune.meta.scores import Scores, human_scores
 from replitune.significance.pairs import require_system
 from replitune.statistics.segments import SegmentStatistics
@@ -38,10 +38,10 @@ def load(
 ) -> MetaData:
     """Match what was scored with what was judged.
 
-    Without `systems`, both must have the same ones, those in `exclude` aside. Where the
-    judgements say which replicas were judged, the metrics look at these only; otherwise a
-    system's score is the mean over its replicas. `segments` "judged" keeps those of which people
-    judged the outputs of every system.
+    Without `systems`, both must have the same systems, except those in `exclude`. Where the
+    judgements say which replicas were judged, the metrics use only these; otherwise a system's
+    score is the mean over its replicas. With `segments` "judged", only those segments are kept of
+    which people judged the outputs of every system.
     """
     first = stores[0]
     numbers = _numbers(first)
@@ -78,11 +78,8 @@ def load(
                 raise ReplituneError(f"{criterion} was judged in two files", file=given.path)
             means = cell_means(given, criterion, names, numbers, first=first_segment, others=others)
             humans.append(human_scores(criterion, names, means))
-    if first_segment == 0 and len(numbers) > 1 and not any(h.present[:, 0].any() for h in humans):
-        notes.append(
-            f"nobody judged segment {numbers[0]}: if the judgements count segments from 1, say so "
-            "with --first-segment 1"
-        )
+    if first_segment == 0:
+        notes += note_on_counting([row for given in judgements for row in given.rows], numbers)
     humans.sort(key=lambda human: human.name)
     metrics = [
         Scores(store.metric.id, store.metric, tuple(store.systems[name] for name in names))
@@ -130,7 +127,7 @@ def _judged(judgements: Sequence[HumanJudgements]) -> set[str]:
 def _judged_replicas(
     judgements: Sequence[HumanJudgements], names: Sequence[str]
 ) -> dict[str, list[str]] | None:
-    """Of each system, from all files; None when one of them does not say."""
+    """The judged replicas of each system, from all files; None if any judgement does not name one."""
     judged: dict[str, set[str]] = {name: set() for name in names}
     for row in (row for given in judgements for row in given.rows):
         if row.replica is None:

@@ -2,9 +2,9 @@
 
 Levels: `system` (corpus scores of S systems), `segment` (all cells of systems and segments that
 have a human score, together), and `average` (over the systems of each segment, averaged over
-segments). What is drawn with replacement is named: the systems, the segments, or both independently
-(Deutsch et al. 2021, Boot-Systems, Boot-Inputs, Boot-Both). Drawing segments alone, for example,
-speaks of these systems on new segments.
+segments). `resample` says what is drawn with replacement: the systems, the segments, or both
+independently (Deutsch et al. 2021, Boot-Systems, Boot-Inputs, Boot-Both). An interval from segments
+alone, for example, is about these systems on new segments.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ LEVELS = ("system", "segment", "average")
 UNITS = {"system": "systems", "segment": "cells", "average": "segments"}
 
 FEWEST = {"system": 3, "segment": 3, "average": 1}
-"""Fewer items of each level have no coefficient; of two systems it is always 1 or -1."""
+"""With fewer items there is no coefficient; of two systems it would always be 1 or -1."""
 
 
 OUTSIDE = (
-    "the value lies outside its interval: a resample of the systems has fewer different ones, "
+    "the value is outside its interval: resamples contain fewer distinct systems, "
     "which lowers this coefficient"
 )
 
@@ -48,7 +48,7 @@ class Correlation:
     samples: int | None = None
     note: str | None = None
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """(samples,) of the bootstrap, without the resamples that have no coefficient."""
+    """The bootstrap's values, without the resamples that have no coefficient."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MetaDraws:
         return cls(SegmentDraws.from_rng(rng), SegmentDraws.from_rng(rng))
 
     def system_scores(self, scores: Scores, samples: int) -> NDArray[np.float64]:
-        """(samples, S) on the drawn segments, made once."""
+        """(samples, S) corpus scores on the drawn segments, computed once."""
         key = (id(scores), samples)
         if key not in self._known:
             self._known[key] = (scores, scores.resampled(self.segments, samples))
@@ -115,7 +115,7 @@ def correlate(
 
 
 def value_of(metric: Scores, human: Scores, level: str, coefficient: str) -> tuple[float | None, int]:
-    """The coefficient, and of how many systems, cells or segments."""
+    """The coefficient, and the number of systems, cells or segments it is from."""
     if level == "system":
         known = ~(np.isnan(metric.system) | np.isnan(human.system))
         n = int(known.sum())
@@ -179,7 +179,7 @@ def _resampled(
 def _system_values(
     x: NDArray[np.float64], z: NDArray[np.float64], coefficient: str, weights: NDArray
 ) -> NDArray[np.float64]:
-    """(B,) of corpus scores (B, S); none where a drawn system has no score."""
+    """(B,) coefficients of corpus scores (B, S); NaN where a drawn system has no score."""
     unknown = np.isnan(x) | np.isnan(z)
     values = few_items(np.nan_to_num(x), np.nan_to_num(z), coefficient, weights)
     values = np.broadcast_to(values, (len(weights),)).copy()
@@ -188,7 +188,7 @@ def _system_values(
 
 
 def _missing(metric: Scores, human: Scores, level: str) -> str | None:
-    """Cells that humans judged and the metric did not score."""
+    """A note on cells that humans judged and the metric did not score."""
     lost = int((human.present & ~metric.present).sum())
     if not lost or level == "system":
         return None

@@ -17,7 +17,7 @@ from replitune.significance.multiple import verdict
 from replitune.significance.run import TestSetScores, run_tests
 
 Judged = Mapping[str, Mapping[str, Sequence[HumanTest]]]
-"""Of all pairs, by the test of people's scores and by criterion."""
+"""Tests of all pairs, by the name of the test and by criterion."""
 
 
 def agreements(
@@ -107,7 +107,7 @@ def _metric_pairs(metric: Scores, tests: Sequence[TestResult], run: MetaRun) -> 
 
 
 def _agreements(metric: Scores, tests: Sequence[TestResult], judged: Judged, run: MetaRun) -> list[MetaRow]:
-    """Of one test of a metric, at each level, with people by each of their tests."""
+    """The agreement of one test of a metric with each test of people's scores, at each level."""
     rows = []
     reached = {result.p_min for result in tests if result.p_min is not None}
     for level in run.settings.alphas:
@@ -140,7 +140,7 @@ def _agreements(metric: Scores, tests: Sequence[TestResult], judged: Judged, run
 
 
 def _human_outcomes(judged: Mapping[str, Sequence[HumanTest]], alpha: float) -> dict[str, list[int | None]]:
-    """By criterion; combined (Graham et al. 2014) where adequacy and fluency were judged."""
+    """Outcomes by criterion; also combined (Graham et al. 2014) if adequacy and fluency were judged."""
     outcomes: dict[str, list[int | None]] = {
         criterion: [None if test.p is None else test.outcome(alpha) for test in tests]
         for criterion, tests in judged.items()

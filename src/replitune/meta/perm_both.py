@@ -9,8 +9,8 @@ differences between equal metrics, and PERM-SYS does not.
 
     p = (#{delta_b >= delta} + 1) / (R + 1)           one-sided: the first correlates better
 
-Correlations are Pearson's, of systems or of all outputs, as those of `williams`.
-Corpus scores are means of segment scores here, also for metrics that are no means.
+Correlations are Pearson's, of systems or of all outputs, as in `williams`. Corpus scores are means
+of segment scores here, even for metrics that define them otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK = 256
 """Exchanges drawn and computed at once; always the same, for the same bytes."""
 
 SLACK = 1e-10
-"""Differences of correlations that are closer are equal."""
+"""Differences of correlations closer than this count as equal."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PermBothResult:
     p_min: float | None = None
     note: str | None = None
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """(samples,) of delta under H0, without the exchanges that have no coefficient."""
+    """Values of delta under H0, without the exchanges that have no coefficient."""
 
     def swapped(self) -> PermBothResult:
         """The same exchanges, with the metrics in the other order."""
@@ -81,7 +81,7 @@ def perm_both(
         return PermBothResult(None, None, samples, note=note)
 
     if n < 2:
-        return nothing(f"{n} outputs with all scores: too few")
+        return nothing(f"{n} outputs have all scores: too few")
     spread = [float(np.ptp(scores[cells])) for scores in (x, y)]
     largest = [float(np.abs(scores[cells]).max()) for scores in (x, y)]
     if any(s <= 1e-12 * m for s, m in zip(spread, largest, strict=True)):
@@ -94,7 +94,7 @@ def perm_both(
     nobody = np.zeros((1, n), dtype=bool)
     (value_x,), (value_y,) = statistic(nobody)
     if np.isnan(value_x) or np.isnan(value_y):
-        return nothing("a constant does not correlate, nor do fewer than three systems")
+        return nothing("a constant, or fewer than three systems, cannot correlate")
     delta = float(value_x - value_y)
     unit = _units(cells, exchange)
     units = int(unit.max()) + 1
@@ -124,7 +124,7 @@ def _p(delta: float, distribution: NDArray[np.float64], exact: bool) -> float | 
 
 
 def _standardised(scores: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """z-scores over the cells: otherwise the metric of the larger scale decides every mean."""
+    """z-scores over the cells: otherwise the metric with the larger scale would decide every mean."""
     known = scores[cells]
     largest = np.abs(known).max()
     known = known / largest
@@ -132,7 +132,7 @@ def _standardised(scores: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDAr
 
 
 def _units(cells: NDArray[np.bool_], exchange: str) -> NDArray[np.intp]:
-    """For each cell, the number of what it changes places with."""
+    """For each cell, the number of the unit with which it changes places."""
     system, segment = np.nonzero(cells)
     if exchange == "both":
         return np.arange(len(system))
@@ -140,7 +140,7 @@ def _units(cells: NDArray[np.bool_], exchange: str) -> NDArray[np.intp]:
 
 
 def _every(n: int) -> Iterator[NDArray[np.bool_]]:
-    """All 2^n exchanges of n cells."""
+    """All 2^n exchanges of n units, in blocks."""
     for start in range(0, 2**n, BLOCK):
         numbers = np.arange(start, min(start + BLOCK, 2**n))
         yield (numbers[:, np.newaxis] >> np.arange(n)) & 1 == 1
@@ -160,7 +160,7 @@ Statistic = Callable[[NDArray[np.bool_]], tuple[NDArray[np.float64], NDArray[np.
 def _of_systems(
     a: NDArray[np.float64], b: NDArray[np.float64], human: NDArray[np.float64], cells: NDArray[np.bool_]
 ) -> Statistic:
-    """Means over segments move with the sum of the differences that were exchanged."""
+    """An exchange moves a system's mean by the differences of the exchanged cells."""
     judged = ~np.isnan(human)
     known = cells.any(axis=1) & judged.any(axis=1)
     z = np.where(judged, human, 0.0).sum(axis=1)[known] / judged.sum(axis=1)[known]
@@ -186,7 +186,7 @@ def _of_systems(
 
 
 def _of_cells(a: NDArray[np.float64], b: NDArray[np.float64], human: NDArray[np.float64]) -> Statistic:
-    """Three sums over the exchanged cells give r; scores are standardised, so nothing cancels."""
+    """r from three sums over the exchanged cells; scores are standardised, so there is no cancellation."""
     n = len(a)
     z = human / max(float(np.abs(human).max()), 1e-300)
     z = z - z.mean()

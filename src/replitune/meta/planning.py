@@ -20,20 +20,20 @@ COLUMNS = (
     *("item", "source", "output", "score"),
     *("segment", "document", "system", "replica", "annotator", "probability"),
 )
-"""Of a sheet; those who judge see the first four."""
+"""The columns of a sheet; the first four are for those who judge."""
 STRATA = 5
 EVENLY = 0.5
-"""The share of judgements that goes to all segments alike; the rest goes by the size of the difference.
-It bounds the weights: none is more than twice what it were if all segments had one probability."""
+"""The share of judgements spread evenly over all segments; the rest goes by the size of the difference.
+It bounds the weights: none is more than twice what it would be if all probabilities were equal."""
 
 
 def choose(
     sizes: NDArray[np.float64], n: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Places (n,) of chosen segments, and the probability (N,) with which each could be.
+    """Indices (n,) of the chosen segments, and the probability (N,) with which each segment is chosen.
 
-    sizes (N,): how far the outputs of a segment differ, by metrics. Segments are cut into strata of
-    one number by size; within one, all have the same probability.
+    sizes (N,): how far the outputs of a segment differ, by metrics. Segments are sorted by size and cut
+    into strata with equal numbers of them; all segments of a stratum have the same probability.
     """
     N = len(sizes)
     strata = np.array_split(np.argsort(sizes, kind="stable"), min(STRATA, max(1, n // 2)))
@@ -43,7 +43,7 @@ def choose(
     if mean.sum() > 0:
         share = EVENLY * share + (1 - EVENLY) * count * mean / (count * mean).sum()
     exact = np.minimum(n * share, count)
-    while exact.sum() < n - 1e-9:  # what does not fit goes to the others
+    while exact.sum() < n - 1e-9:  # what a stratum cannot hold goes to the others
         room = exact < count
         exact = np.where(room, exact * (n - exact[~room].sum()) / exact[room].sum(), exact)
         exact = np.minimum(exact, count)
@@ -66,12 +66,12 @@ def sheet(
     rng: np.random.Generator,
     before: Sequence[Judgement] = (),
 ) -> str:
-    """What people are to judge, `budget` more segments: a CSV whose column `score` they fill, and
-    which is then read as judgements.
+    """A sheet with `budget` more segments to judge: a CSV in which people fill in the column `score`,
+    and which is then read as judgements.
 
     outputs: replicas and texts of each system; which run is judged is drawn for each segment.
-    before: judgements of segments that were chosen at random, counted from 0; they come along with
-    the probability that both choices together gave them.
+    before: judgements of segments (from 0) that were chosen at random; they are copied into the sheet
+    with the probability of being chosen by either of the two choices.
     """
     N = len(sizes)
     first = np.zeros(N, bool)
@@ -109,8 +109,8 @@ def sheet(
 def sizes_of(
     controls: Sequence[NDArray[np.float64]], pairs: Sequence[tuple[int, int]]
 ) -> NDArray[np.float64]:
-    """(N,) how far the outputs of the pairs differ on each segment: root mean square over pairs and
-    metrics (S systems of (N, M)), each metric by its spread."""
+    """(N,) how far the outputs of the pairs differ on each segment: root of the sum of squares over pairs
+    and metrics, each divided by its spread. controls: S systems of (N, M)."""
     squares = np.zeros(len(controls[0]))
     for a, b in pairs:
         d = controls[b] - controls[a]
@@ -121,7 +121,7 @@ def sizes_of(
 
 
 def wanted(results: Iterable[TestResult], margin: float, segments: int) -> int:
-    """About how many segments more would make the intervals of all pairs reach no further than the
+    """About how many more segments would make the intervals of all pairs reach no further than the
     margin."""
     more = 0
     for result in results:

@@ -132,7 +132,7 @@ DECIDING = (
     "human_alpha",
     "correction",
 )
-"""Settings that decide the numbers, beside the methods."""
+"""Settings that decide the numbers, besides the methods."""
 
 
 def join_notes(*notes: str | None) -> str | None:
@@ -147,4 +147,4 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "agreement": ("human_test", "value", "ci_low", "ci_high", "note"),
     "pair": ("value", "p", "outcome", "note"),
 }
-"""Studies, and the fields that each row of them has, null or not."""
+"""The fields that every row of a study has, null or not."""

@@ -23,7 +23,7 @@ class Scores:
     name: str
     metric: Metric
     statistics: tuple[SystemStatistics, ...]
-    """Of each system, in the order of `systems`."""
+    """One per system, in the order of `systems`."""
     system: NDArray[np.float64] = field(init=False)
     """(S,) oriented corpus scores; NaN for a system without a score."""
     segment: NDArray[np.float64] = field(init=False)
@@ -89,6 +89,6 @@ def human_scores(criterion: str, systems: Sequence[str], scores: NDArray[np.floa
 
 
 def cells_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(.., N, 2) statistics of scores (.., N): those there are, and which these are."""
+    """(.., N, 2) statistics of scores (.., N): the score or 0, and 1 if there is a score, otherwise 0."""
     judged = ~np.isnan(scores)
     return np.stack([np.where(judged, scores, 0.0), judged.astype(np.float64)], axis=-1)

@@ -25,17 +25,17 @@ class MetaSettings(Settings, frozen=True):
         ),
     ]
     fluency: Annotated[
-        File | dict[str, File] | None, about("The same of fluency, when the others are of adequacy.")
+        File | dict[str, File] | None, about("The same for fluency, if the others are of adequacy.")
     ] = None
     metrics: StudyMetrics = "all"
     score_column: Annotated[File | None, about("Column of the scores.")] = None
     standardise: Annotated[
-        bool, about("Scores minus their annotator's mean, by their annotator's spread.")
+        bool, about("Scores minus the annotator's mean, divided by the annotator's standard deviation.")
     ] = False
     first_segment: Annotated[Literal[0, 1], about("Number of the first segment in the files.")] = 0
     exclude: Annotated[
         tuple[str, ...],
-        about("Systems that are left out, also those that only people saw (a human translation)."),
+        about("Systems to leave out, including those that only people scored (a human translation)."),
     ] = ()
     segments: Annotated[
         Literal["all", "judged"],
@@ -59,7 +59,7 @@ class MetaSettings(Settings, frozen=True):
     ] = (Entry("koehn"), Entry("graham"), Entry("riezler"))
     samples: Annotated[int, about("Resamples of each test.", ge=1)] = 10_000
     ci_samples: Annotated[int, about("Resamples of the intervals of correlations.", ge=1)] = 1_000
-    resample: Annotated[Literal["systems", "segments", "both"], about("What these intervals draw.")] = (
+    resample: Annotated[Literal["systems", "segments", "both"], about("What these intervals resample.")] = (
         "both"
     )
     alphas: Annotated[tuple[Level, ...], about("Levels at which outcomes are compared.", min_length=1)] = (
@@ -68,4 +68,6 @@ class MetaSettings(Settings, frozen=True):
         0.001,
     )
     human_alpha: Annotated[Level | None, about("Level for people; by default the metric's.")] = None
-    correction: Annotated[PlainCorrection, about("For all pairs within one metric and test.")] = "none"
+    correction: Annotated[
+        PlainCorrection, about("Correction for all pairs within one metric and test.")
+    ] = "none"

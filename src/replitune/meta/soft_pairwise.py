@@ -1,8 +1,8 @@
-"""Soft pairwise accuracy: do metric and humans agree on how sure one may be? (Thompson et al. 2024)
+"""Soft pairwise accuracy: do metric and humans agree on how sure one can be? (Thompson et al. 2024)
 
     SPA = 1 - mean over pairs i < j of |p_human(i, j) - p_metric(i, j)|
 
-with p the one-sided p-value of "i is better than j" of a paired permutation test: the outputs of
+with p the one-sided p-value of "i is better than j" from a paired permutation test: the outputs of
 i and j change places, segment by segment, with probability 1/2. Plain pairwise accuracy rounds
 each p to 0 or 1 first, and so depends on pairs that nobody can tell apart.
 """
@@ -49,7 +49,7 @@ def exchange_p(scores: Scores, *, rng: np.random.Generator, samples: int = 1000)
     """(S, S) one-sided p of "row is better than column"; NaN on the diagonal and without data.
 
     All pairs see the same coins, one per segment, and so do all metrics that are given a
-    generator in the same state. Segments without a score of one of the two are dropped for
+    generator in the same state. Segments where either of the two has no score are dropped for
     both. Replicas are pooled: a segment's outputs change places together.
     """
     segment = scores.segment
@@ -62,7 +62,7 @@ def exchange_p(scores: Scores, *, rng: np.random.Generator, samples: int = 1000)
     x, y = ((cells[which] * keep[:, :, np.newaxis]).sum(axis=1) for which in (first, second))
     value_x, value_y = scores.corpus_scores(x), scores.corpus_scores(y)
     delta = value_x - value_y
-    # standardised scores have means near 0, and sums as inexact as their terms are large
+    # means of standardised scores are near 0, but their sums are as inexact as their terms are large
     size = np.array(
         [np.abs(row[here]).max(initial=0.0) for row, here in zip(segment, present, strict=True)]
     )

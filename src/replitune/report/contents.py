@@ -1,6 +1,6 @@
 """Tables and figures by name. Each decides from the data whether it applies.
 
-A new one is a function and a line here; other packages bring theirs as entry points.
+A new one is a function and a line here; other packages add theirs by entry points.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
     },
     group="replitune.tables",
 )
-"""In the order of the page. What a table is called is the name of its files."""
+"""In the order of the page. The name of a table is also the name of its files."""
 
 FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     "figure",
@@ -71,7 +71,7 @@ FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     },
     group="replitune.figures",
 )
-"""What a figure is called ends the name of its files: ``test1.bleu.replicas.svg``."""
+"""The names of a figure's files end with its own: ``test1.bleu.replicas.svg``."""
 
 LatexStyle = Literal["papers", "multeval"]
 LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {
@@ -83,13 +83,13 @@ LATEX_TABLES: dict[LatexStyle, tuple[str, ...]] = {
 
 
 def tables(material: Material) -> dict[str, Table]:
-    """By name, those that apply."""
+    """The tables that apply, by name."""
     every = {name: table_of(name, material) for name in TABLES.names}
     return {name: table for name, table in every.items() if table is not None}
 
 
 def table_of(name: str, material: Material) -> Table | None:
-    """One table; without a title or a caption of its own, the function's name and docstring are these."""
+    """One table; if it has no title or caption, these are its name and its function's docstring."""
     if (made := TABLES[name](material)) is None:
         return None
     caption = made.caption or " ".join(cleandoc(TABLES[name].__doc__ or "").split())
@@ -112,10 +112,10 @@ def figures(material: Material) -> dict[str, Figure]:
 
 class Captions:
     """What the results say, and what tables and figures are, in a sentence or two of reStructuredText,
-    for the report of the workflow; what this needs is imported when it is asked for."""
+    for the report of the workflow. What they need is imported when they are asked for."""
 
     def __init__(self, results: Path, read: Callable[[Path], Report]) -> None:
-        """`read`: that of `replitune.api`, which is above this room."""
+        """`read`: the function of `replitune.api`, which is above this room."""
         self.results, self.read = results, read
 
     @property

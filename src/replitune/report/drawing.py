@@ -46,12 +46,12 @@ STYLE: dict[str, Any] = {
     "text.parse_math": False,
 }
 COLUMN, PAGE = 3.3, 6.9
-"""Inches of a column of a two-column page, and of both: letters stay 7 points high or more."""
+"""Width in inches of a column and of a two-column page, so that letters stay 7 points high or more."""
 ON_PAGES = 1.5
 """How much larger a figure is on a web page than on paper."""
-# dark to light, so that order survives greyscale; dashes and markers tell neighbours apart.
-# Of different lengths, so that no two of many look the same. No red beside green. Colours are those of
-# the page (report.css) and of the live page.
+# From dark to light, so that the order survives greyscale; dashes and markers tell neighbours apart.
+# The lists differ in length, so that no two of many systems look the same. No red beside green. The
+# colours are those of the page (report.css) and of the live page.
 STYLES: dict[str, tuple[Any, ...]] = {
     "color": ("#1b4965", "#b3530a", "#3f88b5", "#a23b72", "#4d7c31", "#6f7a94", "#94740a"),
     "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),
@@ -59,7 +59,7 @@ STYLES: dict[str, tuple[Any, ...]] = {
     "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
 }
 INKS = ("#222222", "#9a7b4f", "#777777", "#c9a66b", "#4f4436", "#aaaaaa")
-"""Of what is no system."""
+"""Colours of what is not a system."""
 
 
 METADATA: dict[str, dict[str, None]] = {
@@ -67,7 +67,7 @@ METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
 }
-"""Kinds of figures, and what would make their bytes differ."""
+"""Kinds of files, and the metadata that would make their bytes differ."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class Figure:
     size: tuple[float, float] = (COLUMN, 1.9)
     """Inches, without the legend."""
     panels: int = 1
-    """Axes beside each other with a common y axis; `draw` is given as many."""
+    """Number of axes side by side, with a common y axis; `draw` is given all of them."""
     stacked: Literal["", "common", "own"] = ""
-    """The panels stand above each other, with a common x axis or each with its own."""
+    """Whether panels are above each other, with a common x axis or each with its own."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What is written for long names."""
+    """What is written instead of long names."""
 
     def save(self, path: str | Path) -> None:
-        """Write it as SVG, PNG or PDF, by the end of the name."""
+        """Write it as SVG, PNG or PDF, by the suffix of the name."""
         suffix = Path(path).suffix[1:].lower()
         if suffix not in METADATA:
             raise ReplituneError(
@@ -105,11 +105,11 @@ class Figure:
 
 
 Figures = dict[str, Figure]
-"""By what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
+"""Figures by what they are about: ``test1.bleu``, ``test1``, ``tuning``."""
 
 
 def of_each_cell(figure: Callable[[Material, Result], Figure | None]) -> Callable[[Material], Figures]:
-    """A kind of figure of which each (test set, metric) has one, or none."""
+    """A kind of figure with at most one for each (test set, metric)."""
 
     @wraps(figure)
     def figures(material: Material) -> Figures:
@@ -120,12 +120,12 @@ def of_each_cell(figure: Callable[[Material, Result], Figure | None]) -> Callabl
 
 
 def style(index: int, *names: str) -> dict[str, Any]:
-    """The colour, and what else is named, of the system with this number in its experiment."""
+    """The colour, and what else is named, for the system with this number in its experiment."""
     return {name: STYLES[name][index % len(STYLES[name])] for name in ("color", *names)}
 
 
 def look(index: int, *names: str) -> dict[str, Any]:
-    """The same of a test, a tuner or a plan, in none of the colours of systems."""
+    """The same for a test, a tuner or a plan, in a colour that no system has."""
     return {**style(index, *names), "color": INKS[index % len(INKS)]}
 
 
@@ -150,12 +150,12 @@ def add_legend(axes: Any, **options: Any) -> None:
 
 
 LONGEST = 24
-"""Letters of a line of a name beside an axis."""
+"""Most letters in a line of a name beside an axis."""
 
 
 def elided(names: Sequence[str]) -> dict[str, str]:
-    """Short forms of long names, as on the page (pictures.js): what all begin or end with alike goes
-    first, by whole words. A name in letters that the font lacks has its number."""
+    """Short forms of long names, as on the page (pictures.js): whole words that all names begin or end
+    with are cut first. A name in letters that the font lacks is shown as a number."""
     shown = [*names]
     if max(map(len, names), default=0) > LONGEST:
         front, back = _alike(names), _alike([name[::-1] for name in names])
@@ -171,11 +171,11 @@ def elided(names: Sequence[str]) -> dict[str, str]:
 
 
 UNKNOWN = re.compile("[^\u0000-\u024f\u0370-\u052f\u1e00-\u25ff]")
-"""Letters that DejaVu Sans lacks, or that are not written from left to right one beside the other."""
+"""Letters that DejaVu Sans lacks, or that are not simply written one after the other, left to right."""
 
 
 def _alike(names: Sequence[str]) -> int:
-    """How many letters all begin with, that are whole words."""
+    """The length of the whole words that all names begin with."""
     columns = zip(*(name[:-1] for name in names), strict=False)
     k = sum(1 for _ in takewhile(lambda letters: len({*letters}) == 1, columns)) if len(names) > 1 else 0
     while k and any(name[k - 1].isalnum() and name[k].isalnum() for name in names):
@@ -190,8 +190,8 @@ def _with_names(names: Mapping[str, str], text: str) -> str:
 
 
 def _fit_texts(canvas: Any) -> float:
-    """Write short names, and break long ones into lines, so that they leave room for the picture; returns
-    the inches that rows of several lines take."""
+    """Shorten long names or break them into lines, so that they leave room for the picture; returns the
+    inches that additional lines take."""
     from matplotlib.ticker import FuncFormatter
 
     more, width = 0, int(14 * canvas.get_figwidth())
@@ -211,7 +211,7 @@ def _fit_texts(canvas: Any) -> float:
 
 @cache
 def _family(folder: TemporaryDirectory[str]) -> str:
-    """DejaVu Sans without ligatures and the letters of `UNKNOWN`: to embed it in a PDF takes a fifth of
+    """DejaVu Sans without ligatures and the letters of `UNKNOWN`: embedding it in a PDF takes a fifth of
     the time."""
     from fontTools import subset
     from matplotlib.font_manager import FontProperties, findfont, fontManager
@@ -247,7 +247,7 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn: dict[str, bytes] = {}
     with matplotlib.rc_context({**STYLE, "font.family": _family(FONTS), "svg.hashsalt": name}):
-        # without pyplot, which would choose how a notebook shows the figures of others
+        # without pyplot, which would change how a notebook shows other figures
         canvas: Any = Canvas(layout="constrained", figsize=figure.size)
         canvas.elided = partial(_with_names, figure.names)
         if figure.stacked:
@@ -261,10 +261,10 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         canvas.set_figheight(figure.size[1] + above / canvas.dpi + more)
         engine = canvas.get_layout_engine()
         assert engine is not None
-        engine.execute(canvas)  # places everything, once for all kinds of files
+        engine.execute(canvas)  # lays everything out, once for all kinds of files
         canvas.set_layout_engine("none")
         for suffix in suffixes:
-            # not `savefig`, which draws everything once more for the layout that there is already
+            # not `savefig`, which would draw everything once more to lay it out
             buffer, page = io.BytesIO(), get_registered_canvas_class(suffix)(canvas)
             canvas.dpi = matplotlib.rcParams["savefig.dpi"]
             getattr(page, f"print_{suffix}")(buffer, metadata=METADATA[suffix])

@@ -1,5 +1,5 @@
-"""The pictures of the first screen for a page without JavaScript: differences of two
-systems by metric, and each of many systems against the best or the baseline. Both show answers."""
+"""The pictures of the first screen for a page without JavaScript: the difference of two systems by
+each metric, and each of many systems against the best or the baseline. Both show answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ BAND = "#e8edf1"
 
 
 def forest(material: Material) -> Figures:
-    """Two systems: a row for each metric on a scale of its own, 0 at one place; better is on the side
-    of the system that is."""
+    """Two systems: a row for each metric, on its own scale but with 0 at the same place. A difference is
+    on the side of the system that is better."""
     by_testset: dict[str, list[tuple[Result, Answer]]] = {}
     for cell in material.cells:
         if len(cell.systems) == 2 and cell.answers:
@@ -68,7 +68,7 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, Answe
 @of_each_cell
 def ranking(material: Material, cell: Result) -> Figure | None:
     """Every system against the best, or the baseline: the difference with its interval, by the test
-    of the answers; better is on the right."""
+    that leads; better is to the right."""
     if len(cell.systems) < 3:
         return None
     first, turn = anchor(cell, material), 1 if cell.higher_is_better or cell.neutral else -1

@@ -10,14 +10,14 @@ from replitune.report.tables_looks import decider
 from replitune.significance.looks.record import FUTILE, NO_P, OPEN, SETTLED
 
 SHOWN = 30
-"""Pairs of one picture; the table has all."""
+"""Most pairs in a picture; the table has all."""
 LOOKS = {SETTLED: 0, FUTILE: 1, OPEN: 2, NO_P: 5}
 """Colour and marker of a decision."""
 
 
 def looks(material: Material) -> Figures:
-    """The difference of every pair with the rule's interval, look by look from the top, of an
-    experiment that decides itself how many runs it needs."""
+    """The difference of every pair with the rule's interval, look by look from the top, in an
+    experiment that decides by itself how many runs it needs."""
     record = material.looks
     cell = None if record is None else decider(material, record)
     if record is None or cell is None:
@@ -53,7 +53,7 @@ def looks(material: Material) -> Figures:
         f"{cell.testset}.{cell.metric}": Figure(
             f"Differences in {cell.name} on {cell.testset} at each of {len(record.looks)} looks, "
             f"the first one on top, with the rule's {100 * record.plan.confidence:g}% interval of "
-            "each pair alone, in which lies what all runs that there may be would show"
+            "each pair alone, which covers what all possible runs would show"
             + (f"; {rest} more pairs are in the table" if rest else "")
             + ".",
             draw,
@@ -87,7 +87,7 @@ def runs(material: Material) -> Figures:
                 color="none",
                 edgecolor="#8d99ae",
                 lw=0.8,
-                label="the most" if y == 0 else None,
+                label="at most" if y == 0 else None,
             )
             done = 0
             for k, n in enumerate(counts):
@@ -99,13 +99,13 @@ def runs(material: Material) -> Figures:
                     done = n
         axes.set_yticks(range(len(plan.sizes)), list(plan.sizes))
         axes.set_ylim(len(plan.sizes) - 0.4, -0.6)
-        axes.set_xlabel("replicas")
+        axes.set_xlabel("runs")
         add_legend(axes)
 
     return {
         f"{cell.testset}.{cell.metric}": Figure(
             f"Runs of each system that the looks at {cell.testset} by {cell.name} asked for, "
-            f"batch by batch, and the most that there might have been: {used} of {most}, "
+            f"batch by batch, and the most that were allowed: {used} of {most}, "
             f"{100 * (1 - used / most):.0f}% saved.",
             draw,
             size=(COLUMN, 0.6 + 0.26 * len(plan.sizes)),

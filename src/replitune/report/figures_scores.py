@@ -18,9 +18,9 @@ from replitune.results.wording import INTERVALS, count
 Draw = Callable[[Any, str, int, int], str]
 
 MOST = 12
-"""Systems of a figure."""
+"""Most systems in a figure."""
 TOGETHER = 3
-"""Systems that lie over each other; each of more has a panel of its own."""
+"""Up to so many systems are drawn over each other; of more, each has a panel of its own."""
 
 
 def _others(cell: Result) -> str:
@@ -29,8 +29,8 @@ def _others(cell: Result) -> str:
 
 
 def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y: str) -> Figure:
-    """Systems over each other, or each in its panel; `draw` is given axes, a name, the number of
-    the system and its place among those that share the axes."""
+    """Systems drawn over each other, or each in its panel; `draw` is given axes, the name and number of a
+    system, and its place among those that share the axes."""
     apart = len(names) > TOGETHER
     numbers = [*cell.systems]
 
@@ -55,8 +55,8 @@ def _of_systems(cell: Result, names: Sequence[str], caption: str, draw: Draw, y:
 @of_each_cell
 def replicas(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 1: score of each run; the line is the mean of the system.
-    Where systems overlap, one run of each can show either order. No test; it speaks of these
-    runs."""
+    Where systems overlap, one run of each can show either order. No test; it shows these runs
+    only."""
     scores = {name: _scores(cell, name) for name in cell.ranked[:MOST]}
     if all(len(values) < 2 for values in scores.values()):
         return None
@@ -80,16 +80,16 @@ def replicas(material: Material, cell: Result) -> Figure | None:
     caption = (
         f"{cell.name} on {cell.testset} of each run ({counts}); the line is the system's "
         "mean. Where the systems overlap, one run of each can show either order "
-        f"(Clark et al. 2011, Fig. 1). No test; it speaks of these runs on this test set.{_others(cell)}"
+        f"(Clark et al. 2011, Fig. 1). No test; it holds for these runs on this test set.{_others(cell)}"
     )
-    return _of_systems(cell, [*scores], caption, draw, "replicas")
+    return _of_systems(cell, [*scores], caption, draw, "runs")
 
 
 @of_each_cell
 def intervals(material: Material, cell: Result) -> Figure | None:
     """Intervals of each system's score by method (Fu et al. 2016, Table 7). Riezler draws segments
-    of the median run, Clark segments of all runs: both speak of new segments. Test-set
-    draws run scores and speaks of new runs."""
+    of the median run, Clark segments of all runs: both are about new segments. Test-set draws scores
+    of runs, and is about new runs."""
     systems = cell.ranked[::-1]
     methods = interval_methods(cell)
     if not any(limits for system in cell.systems.values() for limits in system.ci.values()):
@@ -117,8 +117,8 @@ def intervals(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
         f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
-        "median run and Clark segments of all runs: both speak of new segments. Test-set "
-        "draws run scores and speaks of new runs on this test set.",
+        "median run and Clark segments of all runs: both hold for new segments. Test-set "
+        "draws run scores and holds for new runs on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.3 * len(systems)),
     )
@@ -127,7 +127,7 @@ def intervals(material: Material, cell: Result) -> Figure | None:
 @of_each_cell
 def fits(material: Material, cell: Result) -> Figure | None:
     """Normal distribution fitted to the scores of each system's runs (Fu et al. 2016, Fig. 4).
-    No test; it speaks of new runs on this test set."""
+    No test; it is about new runs on this test set."""
     scores = {s: v for s in cell.ranked[:MOST] if np.ptp(v := _scores(cell, s)) > 0}
     if not scores:
         return None
@@ -154,18 +154,18 @@ def fits(material: Material, cell: Result) -> Figure | None:
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)
-    note += f" Without spread, and left out: {', '.join(left_out)}." if left_out else ""
+    note += f" Left out, as their runs do not vary: {', '.join(left_out)}." if left_out else ""
     caption = (
         f"Normal distribution fitted to the {cell.name} scores of each system's runs on "
         f"{cell.testset} (mean, standard deviation), and the scores "
         f"({count(sum(map(len, scores.values())), 'run')} in all; Fu et al. 2016, Fig. 4). No test; it "
-        f"speaks of new runs on this test set.{note}"
+        f"holds for new runs on this test set.{note}"
     )
     return _of_systems(cell, [*scores], caption, draw, "density")
 
 
 def _scores(cell: Result, system: str) -> np.ndarray:
-    """(n,)"""
+    """(n,) scores of the runs."""
     return np.array(list(cell.systems[system].scores.values()), dtype=np.float64)
 
 

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from replitune.meta.rows import MetaRow
 from replitune.report.drawing import COLUMN, PAGE, Figure, Figures, add_legend, look, of_each_cell
 from replitune.report.material import Material
-from replitune.report.tables_studies import plans_of, scopes_of
+from replitune.report.tables_studies import about_one_pair, plans_of, scopes_of
 from replitune.results.findings import difference
 from replitune.results.result import Result
 from replitune.results.wording import count
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.planned import MANY_SEGMENTS
-from replitune.significance.studies.power import PowerRow
-from replitune.significance.studies.replication import ReplicationRow
-
-Row = TypeVar("Row", PowerRow, ReplicationRow)
-
-
-def _about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
-    """The rows of a study about the pair of which there is most to see."""
-    rows: list[Any] = [row for other, own in study if other is cell for row in own]
-    pairs = [(row.a, row.b) for row in rows]
-    pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
-    return [row for row in rows if (row.a, row.b) == pair]
 
 
 @of_each_cell
 def power(material: Material, cell: Result) -> Figure | None:
     """Power of the ``crossed`` test against the true difference, by number of runs, for the
     pair whose p is nearest to .05."""
-    rows = _about_one_pair(cell, material.power)
+    rows = about_one_pair(cell, material.power)
     if not rows:
         return None
     first = rows[0]
@@ -75,8 +63,8 @@ def power(material: Material, cell: Result) -> Figure | None:
         f"Power of the crossed test at {first.alpha:g} to find a true difference in {cell.name} "
         f"between {first.a} and {first.b} with n runs of each and the {own.segments:,} "
         f"segments of {cell.testset}, computed from the variances of this experiment ({own.n_a} + "
-        f"{count(own.n_b, 'run')}); the line is the wanted power, the band what these runs leave "
-        f"open of this experiment's own power ({100 * first.confidence:.0f}%). It speaks of "
+        f"{count(own.n_b, 'run')}); the line is the wanted power, the band a "
+        f"{100 * first.confidence:.0f}% interval of this experiment's own power. It holds for "
         f"{scopes_of(rows)}.",
         draw,
     )
@@ -86,7 +74,7 @@ def power(material: Material, cell: Result) -> Figure | None:
 def detectable(material: Material, cell: Result) -> Figure | None:
     """Smallest difference that would be detected, against the number of runs, by number of
     segments, for the pair whose p is nearest to .05."""
-    rows = _about_one_pair(cell, material.power)
+    rows = about_one_pair(cell, material.power)
     if not rows:
         return None
     first = rows[0]
@@ -131,8 +119,8 @@ def detectable(material: Material, cell: Result) -> Figure | None:
         f"test finds at {first.alpha:g} with {100 * first.wanted:g}% power, by numbers of runs "
         f"and segments, from the variances of this experiment ({own.n_a} + "
         f"{count(own.n_b, 'run')}, {own.segments:,} segments of {cell.testset}); the line is the "
-        f"observed difference, the band what these runs leave open on {sizes[0]:,} segments "
-        f"({100 * first.confidence:.0f}%). It speaks of {scopes_of(rows)}.",
+        f"observed difference, the band a {100 * first.confidence:.0f}% interval of the smallest "
+        f"difference with {sizes[0]:,} segments. It holds for {scopes_of(rows)}.",
         draw,
     )
 
@@ -141,7 +129,7 @@ def detectable(material: Material, cell: Result) -> Figure | None:
 def replication(material: Material, cell: Result) -> Figure | None:
     """Clark et al. (2011), Fig. 2: relative frequency of the observed difference by number of
     runs, drawn from the pools of the pair whose p is nearest to .05. No test."""
-    rows = [row for row in _about_one_pair(cell, material.replication) if row.deltas]
+    rows = [row for row in about_one_pair(cell, material.replication) if row.deltas]
     if not rows:
         return None
     first = rows[0]
@@ -166,7 +154,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
         f"Relative frequency of the difference in {cell.name} on {cell.testset} between {first.a} "
         f"and {first.b} that {first.repeats} experiments observe with n runs of each, drawn "
         f"with replacement from {first.pool_a} and {first.pool_b} (Clark et al. 2011, Fig. 2); the "
-        "black line is the difference of the pools. No test; it speaks of new runs on this "
+        "black line is the difference of the pools. No test; it holds for new runs on this "
         "test set.",
         draw,
     )
@@ -237,8 +225,8 @@ def agreement(material: Material) -> Figures:
 
 
 def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]) -> Figure:
-    """By metric and test, at each level, for the last criterion and the last test of people's
-    scores."""
+    """The agreement by metric and test, at each level, for the last criterion and the last test of
+    people's scores."""
     last = rows[-1].criterion, rows[-1].human_test
     rows = [row for row in rows if (row.criterion, row.human_test) == last]
     alphas = list(dict.fromkeys(row.alpha for row in rows))
@@ -269,10 +257,10 @@ def _agreement(testset: str, rows: Sequence[MetaRow], metrics: Mapping[str, str]
         add_legend(axes)
 
     return Figure(
-        f"Share of {count(rows[0].n or 0, 'pair')} of systems on {testset} of which a metric's "
-        f"test and people ({rows[0].criterion}, {rows[0].human_test} test) say the same at each "
-        "level, with Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so "
-        "the true intervals are wider; it speaks of these systems.",
+        f"Share of {count(rows[0].n or 0, 'pair')} of systems on which a metric's test and people "
+        f"({rows[0].criterion}, {rows[0].human_test} test) agree at each level, on {testset}, with "
+        "Clopper-Pearson 95% intervals, after Graham (2016). Pairs share systems, so the true "
+        "intervals are wider; the shares hold for these systems.",
         draw,
         size=(COLUMN, 0.6 + 0.3 * len(names)),
     )

@@ -14,12 +14,12 @@ from replitune.results.result import Result
 from replitune.results.wording import INTERVALS, corrected, count
 
 LEGIBLE = 15
-"""Systems of a heat map with numbers in it; the table has all."""
+"""A heat map of up to so many systems has numbers in it; the table has all."""
 
 
 @of_each_cell
 def heatmap(material: Material, cell: Result) -> Figure | None:
-    """p of every pair, corrected, best system first (after Graham 2016); dark is small, bold is
+    """Corrected p of every pair, best system first (after Graham 2016); dark is small, bold is
     significant."""
     systems, alpha = cell.ranked, material.alpha
     if len(systems) < 3 or not cell.tests:
@@ -63,11 +63,11 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
     longest = min(max(map(len, systems)), LONGEST)
     side = min(0.6 + 0.06 * longest + (0.36 if legible else 0.16) * len(systems), PAGE)
     return Figure(
-        f"p of every pair of systems ({count(lead.n_a, 'run')} and {lead.n_b} of the first pair) "
+        f"p of every pair of systems (runs of the first pair: {lead.n_a} and {lead.n_b}) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
         f"{corrected([cell], material.family)}; best system first, dark is small"
         f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
-        f"speaks of {lead.generalises_to}.",
+        f"holds for {lead.generalises_to}.",
         draw,
         size=(side, side),
     )
@@ -95,11 +95,11 @@ def differences(material: Material, cell: Result) -> Figure | None:
         add_legend(axes)
 
     scopes = {result.method: result.generalises_to for result in cell.tests}
-    scope_text = "; ".join(f"{method}: {scope}" for method, scope in scopes.items())
+    scope_text = "; ".join(f"{scope} ({method})" for method, scope in scopes.items())
     return Figure(
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
         f"in {cell.name} on {cell.testset}, with a decreasing fit and the difference at which it "
-        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It speaks of: {scope_text}.",
+        f"falls to {alpha:g} (after Fu et al. 2016, Fig. 5). It holds for {scope_text}.",
         draw,
     )
 
@@ -131,32 +131,32 @@ def distributions(material: Material, cell: Result) -> Figure | None:
         axes.set_ylim(bottom=0)
         add_legend(axes)
 
-    scopes = "; ".join(f"{m}: {r.generalises_to}" for m, r in results.items() if r is not None)
+    scopes = "; ".join(f"{r.generalises_to} ({m})" for m, r in results.items() if r is not None)
     result = next(r for r in results.values() if r is not None)
     return Figure(
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
         f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
         "exchange tests lie around zero, those of bootstraps around the observed difference "
-        f"(black line), after Graham (2016). p is uncorrected. It speaks of: {scopes}.",
+        f"(black line), after Graham (2016). p is uncorrected. It holds for {scopes}.",
         draw,
     )
 
 
 def _coarse(edges: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """200 bins as 50, which is smoother to look at."""
+    """200 bins merged into 50, for a smoother picture."""
     if len(counts) % 4:
         return edges, counts
     return edges[::4], counts.reshape(-1, 4).sum(axis=1)
 
 
 MOST_PAIRS = 21
-"""Pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
+"""Most pairs in the figure of overlaps: those that overlap most, as in Fu et al. (2016)."""
 
 
 @of_each_cell
 def overlap(material: Material, cell: Result) -> Figure | None:
     """Overlap ratio of the intervals of two systems, by interval method (Fu et al. 2016, Figs. 2
-    and 3), of the pairs that overlap by one of them. No test."""
+    and 3), for the pairs that overlap by at least one of them. No test."""
     methods = list(dict.fromkeys(row.method for row in cell.overlaps if row.ratio is not None))
     most = {p: max((cell.overlap(p, method) or 0.0 for method in methods), default=0.0) for p in cell.pairs}
     pairs = sorted((pair for pair in most if most[pair] >= 0.005), key=lambda pair: -most[pair])[
@@ -189,7 +189,7 @@ def overlap(material: Material, cell: Result) -> Figure | None:
         f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
         f"{cell.testset} of the two systems of a pair (n = {n} runs), by interval method, "
         f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
-        "Riezler's and Clark's intervals speak of new segments, the test-set interval of "
+        "Riezler's and Clark's intervals hold for new segments, the test-set interval for "
         "new runs on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.17 * len(pairs)),

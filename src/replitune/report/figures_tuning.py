@@ -29,7 +29,7 @@ def tuners(material: Material, cell: Result) -> Figure | None:
                 if not values:
                     continue
                 at = x + width * (index - (len(tuners) - 1) / 2)
-                # spread sideways in order of the score, so that equal scores do not hide
+                # spread sideways in order of the score, so that equal scores do not hide each other
                 side = np.linspace(-0.25, 0.25, len(values)) * width if len(values) > 1 else [0.0]
                 places += [at + s for s in side]
                 points += values
@@ -81,7 +81,7 @@ def convergence(material: Material) -> Figures:
     runs = ", ".join(f"{system}: n = {len(replicas)}" for system, replicas in histories.items())
     figure = Figure(
         f"Score on the dev set at each iteration of every tuning run or training ({runs}). Where "
-        "curves of one system end apart, it is itself a source of chance. No test.",
+        "curves of one system end apart, tuning itself is a source of chance. No test.",
         draw,
     )
     return {"tuning": figure}

@@ -18,7 +18,7 @@ FIFTHS = (0.2, 0.4, 0.6, 0.8)
 
 @dataclass(frozen=True)
 class Grouping:
-    """A group for each of N segments, of G that are numbered as they are named."""
+    """The group of each of N segments: one of G, numbered in the order of their names."""
 
     kind: str
     """document, part, length, ratio."""
@@ -34,9 +34,9 @@ class GroupScores:
     kind: str
     names: Sequence[str]
     sizes: Sequence[int]
-    """Segments of each."""
+    """Number of segments of each."""
     scores: Mapping[str, NDArray[np.float64]]
-    """By system: (n, G) score of each group alone, of each replica."""
+    """By system: (n, G) score of each replica on each group alone."""
 
 
 def group_scores(metric: Metric, systems: Mapping[str, SystemStatistics], by: Grouping) -> GroupScores:
@@ -52,7 +52,7 @@ def group_scores(metric: Metric, systems: Mapping[str, SystemStatistics], by: Gr
 
 
 def by_length(references: Sequence[Sequence[str]]) -> Grouping:
-    """Fifths of the segments by the words of the first reference."""
+    """Fifths of the segments by the number of words of the first reference."""
     lengths = np.array([len(words_of(line)) for line in references[0]])
     edges = np.unique(np.quantile(lengths, FIFTHS).astype(int))
     codes = np.searchsorted(edges, lengths, side="left")
@@ -60,8 +60,8 @@ def by_length(references: Sequence[Sequence[str]]) -> Grouping:
 
 
 def by_ratio(lengths: NDArray[np.float64], references: Sequence[Sequence[str]]) -> Grouping:
-    """Fifths of the segments by the `lengths` (N,) in words of the outputs, mean over all systems
-    and runs, over that of the first reference."""
+    """Fifths of the segments by the ratio of `lengths` (N,), the words of the outputs averaged over all
+    systems and runs, to the words of the first reference."""
     expected = np.array([max(len(words_of(line)), 1) for line in references[0]])
     ratio = np.round(lengths / expected, 2)
     codes = np.searchsorted(np.unique(np.quantile(ratio, FIFTHS)), ratio, side="left")
@@ -71,7 +71,7 @@ def by_ratio(lengths: NDArray[np.float64], references: Sequence[Sequence[str]]) 
 def _named(
     kind: str, values: NDArray[Any], codes: NDArray[np.integer], form: Callable[[float], str], unit: str
 ) -> Grouping:
-    """Groups called by their smallest and largest value, without those that are empty."""
+    """Groups named by their smallest and largest value; empty ones are left out."""
     known, codes = np.unique(codes, return_inverse=True)
     names = []
     for k in range(len(known)):

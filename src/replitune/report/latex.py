@@ -42,15 +42,16 @@ LATEX = {
 IN_LATEX = str.maketrans(LATEX)
 
 SIZES = {"small": 0.925, "footnotesize": 0.85, "scriptsize": 0.8}
-"""Width of a digit, of one in 10 points; none is below 7 points."""
+"""Width of a digit relative to one in 10 points; no size is below 7 points."""
 COLUMN, PAGE, HEIGHT = 219.0, 450.0, 560.0
-"""Points of a two-column A4 page, as of ACL's style; of its height, what a caption leaves."""
+"""Widths in points of a column and of a two-column A4 page in ACL's style; the height that a caption
+leaves."""
 GAP = 3.0
 """Points on either side of a column."""
 LEAST = 60.0
-"""Points of columns whose texts are broken into lines, where smaller letters are still to be had."""
+"""Least width in points of a column whose texts are broken into lines, while letters can be smaller."""
 WIDTHS = {**dict.fromkeys("ijlfrtI.,:;'!|()[]- ", 3.7), **dict.fromkeys("mwMW%+±−<>=@↑↓†", 8.2)}
-"""Points of characters; of capitals 7.4, of others 5.4."""
+"""Widths of characters in points; of other capitals 7.4, of all others 5.4."""
 
 
 def latex_text(text: str) -> str:
@@ -60,14 +61,14 @@ def latex_text(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """Words that all rows share stand in the caption; rules are between groups of the first column.
-    As large as it fits; the widest words are broken into lines where even small letters do not."""
+    """Texts that all rows share go to the caption; rules are between groups of the first column. In the
+    largest letters that fit, where need be with the widest columns of words broken into lines."""
     rows, headings = table.cells, table.header
     first = {c: rows[0][c][0] for c, column in enumerate(table.printed) if column.left and len(rows) > 1}
     shared = {c: text for c, text in first.items() if all(row[c] == (text, []) for row in rows)}
     kept = [c for c in range(len(headings)) if c not in shared]
     widths = [max([0.0, *(_points(*row[c]) for row in rows)]) for c in kept]
-    for i, c in enumerate(kept):  # a heading is broken into lines where it is wider than what it heads
+    for i, c in enumerate(kept):  # a heading is broken into lines where it is wider than its column
         if " " in headings[c] and _points(headings[c], []) > widths[i]:
             headings[c] = headings[c].replace(" ", "\n")
         widths[i] = max(widths[i], *(_points(line, []) for line in headings[c].split("\n")))
@@ -110,12 +111,12 @@ def latex(table: Table) -> str:
 
 
 def _layout(widths: Sequence[float], words: Sequence[float]) -> tuple[str, dict[int, float]]:
-    """A size of letters; and the points of the columns that are broken into lines, none narrower than its
-    longest word."""
+    """The size of letters, and the widths in points of the columns that are broken into lines: none is
+    narrower than its longest word."""
     room = PAGE - 2 * GAP * (len(widths) - 1)
     wordy = sorted((c for c, width in enumerate(widths) if words[c] < width), key=lambda c: -widths[c])
     for size, scale in SIZES.items():
-        for n in range(len(wordy) + 1):  # as few columns as will do, the widest
+        for n in range(len(wordy) + 1):  # the widest columns, and as few as will do
             left = room - scale * sum(width for c, width in enumerate(widths) if c not in wordy[:n])
             broken: dict[int, float] = {}
             for c in sorted(wordy[:n], key=lambda c: -words[c]):
@@ -127,12 +128,12 @@ def _layout(widths: Sequence[float], words: Sequence[float]) -> tuple[str, dict[
 
 
 def _parts(text: str) -> list[str]:
-    """What is not broken: words, and what hyphens and underscores are between."""
+    """The parts that are never broken: words, or what is between their hyphens and underscores."""
     return re.findall(r"[^\s_-]+[_-]?|[_-]", text)
 
 
 def _points(text: str, marks: Sequence[str]) -> float:
-    """About how wide a cell is in letters of 10 points, rather more than less."""
+    """About how wide a cell is in letters of 10 points; rather too much than too little."""
     width = sum(WIDTHS.get(letter, 7.4 if letter.isupper() else 5.4) for letter in text)
     return width * (1.15 if "best" in marks else 1.0) + 5.0 * len({"sign", "odd"} & {*marks})
 

@@ -1,4 +1,4 @@
-"""Everything that a report is made from: of an experiment on disk, or of `compare`."""
+"""Everything that a report is made from, whether of an experiment on disk or of `compare`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Material:
     seed: int
     alpha: float
     family: str
-    """What was corrected together, where p were."""
+    """Which p-values were corrected together, if they were."""
     samples: int
     cells: Sequence[Result]
     """One for each (test set, metric)."""
@@ -49,21 +49,21 @@ class Material:
     corpus: Sequence[str] = ()
     """Warnings about the texts."""
     unrepeatable: Sequence[str] = ()
-    """Replicas that another run would make differently."""
+    """Replicas that would differ if they were made again."""
     answers: Sequence[str] = ()
-    """What is not as it should be in what servers answered."""
+    """What is wrong with the answers of servers."""
     power: Sequence[tuple[Result, list[PowerRow]]] = ()
     replication: Sequence[tuple[Result, list[ReplicationRow]]] = ()
     calibrate: Sequence[tuple[Result, list[CalibrationRow]]] = ()
     looks: Record | None = None
-    """Of an experiment that decides how many replicas it needs."""
+    """The looks of an experiment that decides how many replicas it needs."""
     meta: Mapping[str, list[MetaRow]] = field(default_factory=dict)
-    """By test set."""
+    """Rows by test set."""
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
     provenance: Provenance | None = None
     said: Summary | None = None
-    """By what made the results; by default it is made here."""
+    """The summary, if the results come with one; otherwise it is made here."""
 
     @cached_property
     def summary(self) -> Summary:
@@ -78,21 +78,20 @@ class Material:
 
     def _remarks(self) -> Iterator[Caveat]:
         for replica in self.unrepeatable:
-            text = f"{replica} was trained by several threads: trained again, it would have other bytes"
+            text = f"{replica} was trained with several threads: training it again would give other bytes"
             yield Caveat("unrepeatable", text)
         if self.looks is not None:
             plan, again = self.looks.plan, sum(one.looks for one in self.looks.abandoned)
-            text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other p are "
-            text += "not adjusted for them, and differences that are settled early are exaggerated"
+            text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other "
+            text += "p-values are not adjusted for looks, and differences settled early are overestimated"
             yield Caveat("looks", text)
             for system, sizes in plan.sizes.items():
                 if len(sizes) == 1:
-                    yield Caveat(
-                        "looks", f"{system} stays at {sizes[0]}, which is all that there is", system
-                    )
+                    most = count(sum(plan.most[system].values()), "run")
+                    yield Caveat("looks", f"{system} stays at {most}, since there are no more", system)
             if self.looks.abandoned:
-                text = f"What was fixed before the first look was changed after {count(again, 'look')}"
-                yield Caveat("looked-before", f"{text}: p is no longer quite at its level")
+                text = f"Settings fixed before the first look were changed after {count(again, 'look')}"
+                yield Caveat("looked-before", f"{text}: p no longer keeps its level exactly")
 
     @property
     def sentences(self) -> str:
@@ -106,7 +105,7 @@ class Material:
 
     @cached_property
     def why(self) -> Sequence[Why]:
-        """Of the test sets of which there are segments."""
+        """One for each test set of which there are segments."""
         return self.explain()
 
     @cached_property
@@ -124,7 +123,7 @@ class Material:
 
     @cached_property
     def thresholds(self) -> list[tuple[Result, list[Threshold]]]:
-        """By cell, the differences that are enough."""
+        """The differences that are enough, for each cell."""
         return [(cell, thresholds(cell, self.alpha, self.seed)) for cell in self.cells]
 
 

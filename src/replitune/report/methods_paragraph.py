@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replitune import __version__
 from replitune.report.material import Material
-from replitune.results.wording import corrected
+from replitune.results.wording import corrected, listed
 from replitune.significance.looks.record import Record
 from replitune.significance.registry import TESTS
 
@@ -13,11 +13,11 @@ def _looks(record: Record) -> str:
     plan, (used, most) = record.plan, record.runs
     sizes = sorted({n for sizes in plan.sizes.values() for n in sizes})
     return (
-        f"How many of at most {most} runs were made ({used}) was decided by "
-        f"{len(record.looks)} of the looks fixed beforehand, at {', '.join(map(str, sizes))} "
-        f"runs, by {plan.metric} on {plan.testset}: a difference was settled when the runs "
-        f"not made would undo it with less than {plan.doubt:g} times its level, and given up when "
-        f"they would settle it with less than {100 * plan.futility:g}%. "
+        f"How many of at most {most} runs were made ({used}) was decided by {len(record.looks)} of the "
+        f"planned looks, at {listed([*map(str, sizes)])} runs, by {plan.metric} on {plan.testset}: a "
+        "difference was settled when the probability that the runs not made would undo it was below "
+        f"{plan.doubt:g} times the level of its test, and given up when the probability that they would "
+        f"settle it was below {100 * plan.futility:g}%. "
     )
 
 
@@ -25,7 +25,7 @@ CONVOLVED = ", exact over all exchanges (Zmigrod et al., 2022)"
 
 
 def _cited(test: str) -> str:
-    """As it says itself; by its name where it says nothing or is not installed."""
+    """How a test cites itself; its name if it does not, or is not installed."""
     return str(getattr(TESTS[test], "cited", test)) if test in TESTS.names else test
 
 
@@ -58,7 +58,7 @@ def methods(material: Material) -> list[str]:
     return [
         f"{replicated}. {about_looks}{tested} Computed with replitune {__version__}.",
         f"Metrics: {metrics}.",
-        "p is the probability of a difference at least as large if there were none, over what the "
-        "test generalises to. It is not the probability that the systems are equal, and a small "
-        "difference can be significant.",
+        "p is the probability of observing a difference at least as large if there were none in the "
+        "population that the test generalises to. It is not the probability that the systems are equal, "
+        "and a small difference can be significant.",
     ]

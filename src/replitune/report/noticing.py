@@ -1,6 +1,6 @@
 """Would people notice? How often people rank two systems as a difference of a metric does: the
 accuracies of Kocmi et al. (2024), "Navigating the Metrics Maze", by their package mt-thresholds
-(extra `notice`). It speaks of differences of that size between systems in general, and is no test.
+(extra `notice`). They hold for differences of that size between systems in general, and are no test.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ MODELS = {
 """What mt-thresholds calls the models of pymarian."""
 
 IN_HUNDREDTHS = ("comet", "xcomet", "bleurt")
-"""Their differences are published in hundredths."""
+"""Metrics whose differences are published in hundredths."""
 
 HEADING = "people"
 CAPTION = (
-    "people: how often people rank two systems as a difference of this size does (Kocmi et al. "
+    "people: how often people prefer the system that a difference of this size favours (Kocmi et al. "
     "2024); no test"
 )
 
 
 @cache
 def _package() -> Any:
-    """mt-thresholds, where it is installed."""
+    """mt-thresholds; None if it is not installed."""
     if importlib.util.find_spec("mt_thresholds") is None:
         return None
     with warnings.catch_warnings():
@@ -46,7 +46,7 @@ def _package() -> Any:
 
 
 def published_name(result: Result) -> str | None:
-    """What mt-thresholds calls the metric, where it has thresholds for it as it was computed."""
+    """What mt-thresholds calls the metric; None if it has no thresholds for it as it was computed."""
     package = _package()
     if package is None:
         return None
@@ -55,7 +55,7 @@ def published_name(result: Result) -> str | None:
     options.pop("id", None)
     if name in ("comet", "bleurt"):
         known = MODELS.get(options.get("model", {"comet": "wmt22-comet-da"}.get(name, "bleurt-20")))
-    elif name in ("bleu", "chrf"):  # other options are other scores
+    elif name in ("bleu", "chrf"):  # other options give other scores
         known = None if options else name
     else:
         known = re.sub(r"[^a-z0-9]", "", result.metric.lower())
@@ -63,9 +63,9 @@ def published_name(result: Result) -> str | None:
 
 
 def accuracy(result: Result, pair: tuple[str, str]) -> float | None:
-    """How often people agree with the sign of a difference, from .5 on."""
+    """How often people agree with the sign of a difference: .5 or more."""
     name, delta = published_name(result), difference(result, pair)
-    if name is None or delta is None:
+    if name is None:
         return None
     if name.startswith(IN_HUNDREDTHS) and all(abs(s.avg) <= 2 for s in result.systems.values()):
         delta *= 100

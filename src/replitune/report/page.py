@@ -23,18 +23,18 @@ from replitune.results.answer import Answer
 from replitune.results.wording import as_html
 
 SIZE = 4_899_000
-"""Bytes of a page, but for some hundreds, when segments can be left out to keep to it."""
+"""Bytes of a page, give or take some hundreds: segments are left out to keep to it."""
 
 WIDE = 600
 """Points; a wider figure has a row of its own."""
 
 LARGE, FIGURES = 250_000, 1_500_000
-"""Bytes of a figure, and of all of them, beyond which they are left to the folder `figures`."""
+"""Bytes of a figure, and of all figures; those beyond are only in the folder `figures`."""
 
 ROWS = 400
-"""Of a table in the page; files have all."""
+"""Most rows of a table in the page; files have all."""
 SENTENCES = 200
-"""Of a metric."""
+"""Most sentences by one metric."""
 
 PAPERS = ("systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication")
 """Tables that are there because Clark et al. and Fu et al. have them."""
@@ -48,7 +48,7 @@ STATIC = {
     "convergence": "convergence",
     "looks": "looks",
 }
-"""Pictures of the page, and the kind of figure that stands there without JavaScript."""
+"""Pictures of the page, and the kind of figure that is shown there without JavaScript."""
 
 
 def page(
@@ -127,8 +127,8 @@ def page(
     text = text.replace("<!--numbers-->", embedded(numbers(material, differences)), 1)
     budget = max(SIZE - len(text.encode("utf-8")), 200_000)
     by_testset = {t: by_segment(codes for _, codes in own.values()) for t, own in differences.items()}
-    data, _ = page_data(segments, budget, links, by_testset)
-    return text.replace("<!--segments-->", data, 1)  # nothing escaped can look like it
+    data = page_data(segments, budget, links, by_testset)
+    return text.replace("<!--segments-->", data, 1)  # escaped data cannot contain it
 
 
 def key(answer: Answer) -> str:
@@ -138,7 +138,7 @@ def key(answer: Answer) -> str:
 
 
 def answers_in_words(material: Material) -> dict[str, list[Answer]]:
-    """By test set; of each metric those with the best system, or the baseline, stand first."""
+    """Answers by test set; of each metric, those about the best system or the baseline come first."""
     told: dict[str, list[Answer]] = {}
     for cell in material.cells:
         first = anchor(cell, material) if cell.answers else ""
@@ -151,7 +151,7 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def _sha256(script: str) -> str:
-    """As the content security policy names the scripts that may run: ours, and no others."""
+    """The hash by which the content security policy lets our scripts run, and no others."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
@@ -184,9 +184,9 @@ GLYPH = re.compile(r'<path id="(DejaVu[^"]+)"[^>]*/>\s*')
 
 
 def _inline_svg(svg: str, name: str, glyphs: dict[str, str]) -> str:
-    """The <svg> element alone, short, with ids that no other figure of the page has.
+    """The <svg> element alone, shortened, with ids that no other figure of the page has.
 
-    Its letters go to `glyphs`, which stand in the page once for all figures.
+    Its letters go to `glyphs`, which the page has once for all figures.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
@@ -202,5 +202,5 @@ def _inline_svg(svg: str, name: str, glyphs: dict[str, str]) -> str:
 
 
 def _short(path: str) -> str:
-    """A path of one line, in hundredths of a point."""
+    """A path on one line, with numbers in hundredths of a point."""
     return " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path).split())

@@ -1,6 +1,6 @@
 """The numbers of the page's pictures, as JSON: rounded to six digits, and short.
 
-All that people read is computed here or before. The page draws it, and reverses it where A and B
+All that people read is computed here or earlier. The page draws it, and reverses it where A and B
 are exchanged. Lists of pairs are in the order of `pairs_of`.
 """
 
@@ -30,13 +30,13 @@ from replitune.significance.multiple import verdict
 from replitune.significance.variances import RUNS, shares
 
 BINS = 20
-"""Of a histogram on each side of 0, at most."""
+"""Most bins of a histogram on each side of 0."""
 MISSING, EQUAL = 256**3 - 1, 256**3 // 2 - 1
-"""Codes of differences on segments: none, and 0."""
+"""Codes of the difference on a segment: where there is none, and for 0."""
 
 
 Differences = Mapping[str, Mapping[str, tuple[dict[str, Any], NDArray[np.int64]]]]
-"""By test set and metric, what `segment_differences` has."""
+"""What `segment_differences` returns, by test set and metric."""
 
 
 def numbers(material: Material, differences: Differences) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def numbers(material: Material, differences: Differences) -> dict[str, Any]:
 
 
 def short(value: float | None) -> float | None:
-    """Six digits."""
+    """Rounded to six digits; None if missing or not finite."""
     return None if value is None or value - value != 0 else float(f"{value:.6g}")
 
 
@@ -70,15 +70,15 @@ def rounded(values: Iterable[float]) -> list[float | None]:
 
 
 def packed(values: NDArray[np.float64], low: float, high: float, width: int = 3) -> str:
-    """Numbers between `low` and `high` in `width` bytes each, in base 64; the largest is for what is
-    missing, NaN. Numbers that differ by no more than arithmetic makes of equal ones are equal."""
+    """Numbers between `low` and `high` in `width` bytes each, in base 64; the largest code is for
+    missing ones (NaN). Numbers that differ only by rounding errors have the same code."""
     return _base64(_codes(values, low, high, width), width)
 
 
 def _codes(values: NDArray[np.float64], low: float, high: float, width: int = 3) -> NDArray[np.int64]:
     most = 256**width - 2
     scale = most / (high - low) if high > low else 0.0
-    # in two steps: what is a half of a code but for the last bit is rounded to one side
+    # in two steps, so that all numbers within rounding errors of half a code go to the same side
     whole = np.rint(np.round((np.nan_to_num(values) - low) * scale, 4))
     return np.where(np.isfinite(values), whole, most + 1).astype(np.int64)
 
@@ -94,7 +94,7 @@ def pairs_of(names: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 def _leading(cell: Result) -> Sequence[TestResult]:
-    """Of each pair, the test that speaks for it."""
+    """The lead test of each pair."""
     return [test for test in cell.tests if test.method == cell.lead_method]
 
 
@@ -174,7 +174,7 @@ def _cell(
 
 
 def _dots(cell: Result, test: TestResult) -> list[Any]:
-    """By how much B is better: its mean than each run of A, then each of its runs than A's mean."""
+    """By how much B is better: its mean against each run of A, then each of its runs against A's mean."""
     a, b = cell.systems[test.a], cell.systems[test.b]
     values = [b.avg - x for x in a.scores.values()] + [x - a.avg for x in b.scores.values()]
     places = np.array([cell.better_by(value) for value in values])
@@ -198,8 +198,8 @@ def odd_runs(cell: Result, system: str) -> list[str]:
 
 
 def _doubt(test: TestResult, place: Mapping[str, int]) -> list[list[Any]]:
-    """The shares of the variance of the difference: the source, which is a system's place for its
-    runs, `runs` of both together, or the test set; the share, and how it is printed."""
+    """The shares of the variance of the difference, each with its source (a system's place for its runs,
+    `runs` for those of both, or the test set), the share, and how it is printed."""
     return [
         [
             "the test set" if one.row.source != RUNS else place.get(one.row.about or "", "runs"),
@@ -211,8 +211,8 @@ def _doubt(test: TestResult, place: Mapping[str, int]) -> list[list[Any]]:
 
 
 def _plans(grid: PlanGrid | None) -> list[Any] | None:
-    """Tuners, own runs, the ends of what is detectable, that, power for the observed difference, and
-    the curves; row by row, packed."""
+    """Tuners, own runs, the smallest and the largest detectable difference; and packed, row by row, the
+    detectable differences, the power for the observed difference, and the curves."""
     if grid is None:
         return None
     low, high = float(grid.detectable.min()), float(grid.detectable.max())
@@ -222,7 +222,7 @@ def _plans(grid: PlanGrid | None) -> list[Any] | None:
         low,
         high,
         packed(grid.detectable, low, high),
-        packed(np.clip(grid.observed, 1e-4, 1 - 1e-4), 0, 1, 2),  # never sure, after rounding either
+        packed(np.clip(grid.observed, 1e-4, 1 - 1e-4), 0, 1, 2),  # never 0 or 1, even when rounded
         packed(grid.curve, 0, 1, 1),
     ]
 
@@ -285,10 +285,10 @@ def _why(one: Why, differences: Mapping[str, tuple[dict[str, Any], Any]], alpha:
 def segment_differences(
     means: Mapping[str, NDArray[np.float64]],
 ) -> tuple[dict[str, Any], NDArray[np.int64]]:
-    """Of each pair of systems by one metric the histogram of the differences on segments, and (pairs, N)
-    the differences as codes (`packed`) from -`most` to `most`. `pairs`: width of a bin; segments on which
-    the second scores lower, as high, higher; and those in each bin, of which 0 is the middle edge and
-    what is equal is in none."""
+    """For each pair of systems by one metric the histogram of the differences on segments, and (pairs, N)
+    the differences as codes (see `packed`) from -`most` to `most`. In `pairs`: the width of a bin; the
+    numbers of segments on which the second system scores lower, as high, higher; and those in each bin,
+    where 0 is the middle edge and segments without a difference are in none."""
     known = np.concatenate([values[np.isfinite(values)] for values in means.values()])
     most = float(np.ptp(known)) if len(known) else 0.0
     codes = np.array([_codes(means[b] - means[a], -most, most) for a, b in pairs_of(means)])
@@ -308,7 +308,7 @@ def segment_differences(
 
 
 def by_segment(codes: Iterable[NDArray[np.int64]]) -> list[str]:
-    """Of each segment the differences by all metrics, of all pairs: four letters each."""
+    """For each segment, the differences of all pairs by all metrics, in four letters each."""
     return [_base64(row, 3) for row in np.concatenate([*codes]).T]
 
 
@@ -321,7 +321,7 @@ def _step(least: float) -> float:
 
 
 def _means(by_name: Mapping[str, Moments], alpha: float) -> dict[str, Any]:
-    """Means over runs, and of each pair the differences and both ends of their intervals, packed."""
+    """Means over runs, and for each pair the differences and both ends of their intervals, packed."""
     every = {pair: _differences(by_name, *pair, alpha) for pair in pairs_of(by_name)}
     most = max((float(np.nanmax(np.abs(own), initial=0)) for own in every.values()), default=0.0)
     return {
@@ -333,7 +333,7 @@ def _means(by_name: Mapping[str, Moments], alpha: float) -> dict[str, Any]:
 
 
 def _differences(by_name: Mapping[str, Moments], a: str, b: str, alpha: float) -> NDArray[np.float64]:
-    """(3, ...) B - A, and the ends of the interval over runs; NaN where a system has one."""
+    """(3, ...) B - A, and the ends of the interval over runs; NaN if a system has one run."""
     delta, half = by_name[b].mean - by_name[a].mean, half_width(by_name[a], by_name[b], alpha)
     half = np.full_like(delta, np.nan) if half is None else half
     return np.array([delta, delta - half, delta + half])

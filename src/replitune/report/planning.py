@@ -1,5 +1,5 @@
-"""The power of this experiment, and of others with more or fewer runs and segments, for the page,
-whose pictures and sliders compute none of it."""
+"""The power of this experiment, and of others with more or fewer runs and segments, for the pictures and
+sliders of the page, which compute none of it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from replitune.significance.variances import RUNS
 
 WANTED = 0.8
 RUN_STOPS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 60)
-"""Runs of each system (and tuner) at which the slider stops, beside those of the experiment."""
+"""Runs of each system (and tuner) at which the slider stops, besides those of the experiment."""
 SEGMENT_STOPS = (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 CURVE = (0.0, 0.06, 0.15, 0.3, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)
-"""Where a curve of power is known, in detectable differences; there it is `WANTED`, too."""
+"""Where a curve of power is computed, in detectable differences; at 1 it is `WANTED`."""
 PLANS = 3000
-"""Of a page. Where it has many pairs, the sliders have fewer stops."""
+"""Most plans of a page: with many pairs, the sliders have fewer stops."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanGrid:
-    """Of a pair: a row for the runs of the experiment, then one for each stop; a column for each
+    """Plans for a pair: a row for the runs of the experiment, then one for each stop; a column for each
     number of segments."""
 
     tuners: int
@@ -44,7 +44,7 @@ class PlanGrid:
 
 
 def stops(pairs: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Of runs and of segments, in a page with grids of this many pairs."""
+    """Stops for runs and for segments, in a page with grids for so many pairs."""
     step = 1
     while step < len(RUN_STOPS):
         runs, sizes = RUN_STOPS[::step], SEGMENT_STOPS[::step]
@@ -55,7 +55,7 @@ def stops(pairs: int) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def own_plan(cell: Result, test: TestResult) -> Plan | None:
-    """This experiment as a plan; None where it has no components, or too few runs."""
+    """This experiment as a plan; None for a suite, or if there is no variance component of runs."""
     if cell.suite or not any(row.source == RUNS for row in test.variances):
         return None
     groups = [[Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b)]
@@ -64,8 +64,8 @@ def own_plan(cell: Result, test: TestResult) -> Plan | None:
 
 
 def detectable(material: Material, cell: Result, test: TestResult) -> float | None:
-    """The difference that this experiment finds four times in five: of the study of power, or from
-    the components of the pair, or where there are none from its standard error."""
+    """The difference that this experiment finds four times out of five: from the study of power, or from
+    the variance components of the pair, or if it has none from its standard error."""
     for other, study in material.power:
         for row in plans_of(study) if other is cell else ():
             if row.design and {row.a, row.b} == {test.a, test.b}:
@@ -82,7 +82,7 @@ def detectable(material: Material, cell: Result, test: TestResult) -> float | No
 
 
 def plan_grid(cell: Result, test: TestResult, runs: Sequence[int], sizes: Sequence[int]) -> PlanGrid | None:
-    """The power of other plans for a pair; None where there are no components, or nothing varies.
+    """The power of other plans for a pair; None if it has no variance components, or nothing varies.
 
     `runs` of each system and tuner; `sizes`: numbers of segments.
     """

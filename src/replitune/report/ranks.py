@@ -27,8 +27,8 @@ class Place:
 
 
 def ranking(result: Result) -> Ranking | None:
-    """For three systems and more: their order by the lead test, where all pairs were tested and all
-    decisions hold together."""
+    """The order of three or more systems by the lead test, if all pairs were tested and all decisions
+    hold jointly."""
     codes = {caveat.code for one in result.answers for caveat in one.trust}
     if len(result.systems) < 3 or codes & {"one-run", "identical-runs", "run-effect"}:
         return None
@@ -37,7 +37,7 @@ def ranking(result: Result) -> Ranking | None:
 
 
 def places(result: Result) -> dict[str, Place]:
-    """Of every system, best first; empty without a ranking."""
+    """The place of every system, best first; empty without a ranking."""
     ranked = ranking(result)
     if ranked is None or ranked.clusters is None:
         return {}
@@ -77,7 +77,7 @@ def _ranks_of_rows(rows: Sequence[MetaRow]) -> dict[str, Ranks]:
 
 
 def _ranks(names: set[str], wins: Sequence[tuple[str, str]]) -> dict[str, Ranks]:
-    """Of systems, from who beats whom."""
+    """Ranks of systems, from who beats whom."""
     above = dict.fromkeys(names, 0)
     below = dict.fromkeys(names, 0)
     for better, worse in wins:

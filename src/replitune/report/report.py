@@ -6,8 +6,6 @@ has the statistics, and perhaps the texts, that it was made from.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +24,7 @@ from replitune.registry import LETTERS, NAME_WORDS
 from replitune.report import contents
 from replitune.report.contents import LatexStyle
 from replitune.report.material import Material
-from replitune.report.segment_browser import Output, Segments, segments_of
+from replitune.report.segment_browser import Output, Segments, segments_of, tsv_text
 from replitune.report.specification import Table
 from replitune.report.terminal import comparison_lines
 from replitune.report.why import Why, explain
@@ -49,11 +47,11 @@ if TYPE_CHECKING:
 
     from replitune.report.drawing import Figure
 
-Rows = Literal["tests", "systems", "overlaps", "variances", "notes"]
+Rows = Literal["tests", "systems", "overlaps", "variances", "notes", "answers"]
 
 SAFE = re.compile(rf"[{LETTERS}][{LETTERS}._+-]*")
 LONGEST = 200
-"""Bytes of a name that stands for two systems."""
+"""Most bytes of a name in the name of a file, such as that of a pair."""
 
 STYLE = (
     ".replitune td,.replitune th{text-align:right}.replitune .word{text-align:left}"
@@ -80,7 +78,7 @@ class Report:
 
     @property
     def family(self) -> str:
-        """What was corrected together."""
+        """Which p-values were corrected together."""
         return self.material.family
 
     @property
@@ -104,7 +102,7 @@ class Report:
         name
             ``overview``: every system's mean score and spread; ``pairs``: every difference by
             every test; ``systems``, ``intervals``, ``variances``, ``documents`` and others:
-            a wrong name says which there are.
+            the message about a wrong name lists all.
         """
         chosen = contents.table_of(name, self.material)
         if chosen is None or not chosen.rows:
@@ -129,9 +127,9 @@ class Report:
         ----------
         name
             ``replicas``: the score of every run; ``intervals``, ``differences``,
-            ``distributions``, ``heatmap`` and others: a wrong name says which there are.
+            ``distributions``, ``heatmap`` and others: the message about a wrong name lists all.
         metric, testset
-            Which of several; by default the first that has such a figure.
+            Which one, if there are several; by default the first that has such a figure.
         """
         drawn = contents.FIGURES[name](self.material)
         for about, figure in drawn.items():
@@ -167,7 +165,7 @@ class Report:
         ----------
         rows
             ``tests``: one for each pair and test; ``systems``: scores, spread and intervals of
-            every system; ``overlaps``, ``variances``, ``notes``.
+            every system; ``overlaps``, ``variances``, ``notes``, ``answers``.
         """
         needs("tables", "a DataFrame")
         import pandas as pd
@@ -186,7 +184,7 @@ class Report:
             frame.insert(0, "testset", result.testset)
             frame.insert(1, "metric", result.metric)
             frames.append(frame)
-        # pandas 2 warns of columns that are empty in one of them, if it has to find their types itself
+        # pandas 2 warns about columns that are empty in one frame if it has to find their types
         kept = [frame.astype(object) for frame in frames if len(frame)] or frames[:1]
         return pd.concat(kept, ignore_index=True).infer_objects()
 
@@ -198,7 +196,7 @@ class Report:
         return "\n".join(self.table(name).latex() for name in names or contents.LATEX_TABLES[style])
 
     def write_latex(self, path: str | Path, style: LatexStyle = "papers") -> None:
-        """The same as a file."""
+        """Write the same to a file."""
         with atomic_open(path) as handle:
             handle.write(self.to_latex(style=style))
 
@@ -209,7 +207,7 @@ class Report:
         return "\n\n".join(methods(self.material)) + "\n"
 
     def write_methods_paragraph(self, path: str | Path) -> None:
-        """The same as a file."""
+        """Write the same to a file."""
         with atomic_open(path) as handle:
             handle.write(self.methods_paragraph())
 
@@ -246,7 +244,7 @@ class ComparisonReport(Report):
     texts: TestSet | None = None
     """The references; none for a table of scores."""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
-    """By system; none for a table of scores."""
+    """Outputs by system; none for a table of scores."""
     read_as: tuple[str, ...] = ()
     """How a table of numbers was read, where that was guessed."""
 
@@ -281,7 +279,7 @@ class ComparisonReport(Report):
         return self.comparison.settings.family
 
     def _segments(self, cell: Result, store: SegmentStatistics, testset: TestSet) -> Segments:
-        """With the scores of one metric."""
+        """The segments, with scores by one metric."""
         return segments_of(cell, store, testset, self._pairs)
 
     @cached_property
@@ -295,16 +293,16 @@ class ComparisonReport(Report):
         return [explain(testset, stores, texts=self.texts, outputs=self._pairs)] if stores else []
 
     def looks(self, looks: Sequence[int] = SCHEDULE, metric: str | None = None, **rule: float) -> Record:
-        """Whether fewer runs would have done: looks at the first 3, 5, ... runs of each system, by
-        the rule of adaptive replication (docs/adaptive.md). The runs in hand are taken for the most
-        that there may be; p of the record is adjusted for looks.
+        """Whether fewer runs would have been enough: looks at the first 3, 5, ... runs of each system,
+        by the rule of adaptive replication (docs/adaptive.md), as if there could be no more than the
+        runs in hand; p of the record is adjusted for looks.
 
         Parameters
         ----------
         looks
             Numbers of runs, rising, from 3 on.
         metric
-            The one that decides; the first one by default.
+            The metric that decides; by default the first one.
         **rule
             ``doubt``, ``futility``, ``skip``: under `replicas` in docs/configuration.md.
         """
@@ -320,7 +318,7 @@ class ComparisonReport(Report):
         return self.comparison.as_json()
 
     def write_json(self, path: str | Path) -> None:
-        """The same as a file."""
+        """Write the same to a file."""
         with atomic_open(path) as handle:
             json.dump(self.to_json(), handle, indent=1, allow_nan=False)
             handle.write("\n")
@@ -369,18 +367,19 @@ class ComparisonReport(Report):
         human: str | Path | None = None,
         first_segment: int | None = None,
     ) -> str:
-        """Whom to judge next, as CSV: more segments where these metrics differ more, with their
-        probabilities, and outputs in random order (docs/judging.md). What it is, in words.
+        """What to judge next, as CSV: a sample of segments, more of those on which the systems differ more
+        by these metrics, with their probabilities, and outputs in random order (docs/judging.md).
+        Returns in words what was written.
 
         Parameters
         ----------
         metrics
-            Ids.
+            Ids of metrics.
         budget
             Number of segments; None: as many as would make the intervals of all pairs reach no further
             than the margin of people's scores (`margin`), by the judgements so far.
         human, first_segment
-            As of `compare`: judgements so far.
+            Judgements so far, as in `compare`.
         """
         from replitune.meta.judged import earlier_judgements, segment_scores
         from replitune.meta.planning import sheet, sizes_of, wanted
@@ -426,10 +425,9 @@ class ComparisonReport(Report):
         """DIR/<metric>/<system>.tsv: the score of every segment alone, one column per run."""
         for store in self.stores:
             for name, system in store.systems.items():
-                scores = system.scores(store.metric)
-                rows: list[list[object]] = [[i, *map(float, scores[:, i])] for i in range(system.segments)]
+                scores = zip(system.replicas, system.scores(store.metric).tolist(), strict=True)
                 with atomic_open(_place(folder, store.metric.id, name, ".tsv")) as handle:
-                    handle.write(_tsv(["segment", *system.replicas], rows))
+                    handle.write(tsv_text([("segment", range(system.segments)), *scores]))
 
 
 def _systems(cell: Result) -> str:
@@ -438,7 +436,7 @@ def _systems(cell: Result) -> str:
 
 
 def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
-    """DIR/<metric>/<name><suffix>, where these do as names of files."""
+    """DIR/<metric>/<name><suffix>; refuses what cannot be the name of a file."""
     for word in (metric, name):
         if len(word.encode()) > LONGEST or not SAFE.fullmatch(word):
             raise ReplituneError(
@@ -452,24 +450,12 @@ def _place(folder: str | Path, metric: str, name: str, suffix: str) -> Path:
 def _ranked(
     segments: Segments, a: Output, b: Output, chosen: list[int], change: NDArray[np.float64]
 ) -> str:
-    head = ["segment", "change", a.system, b.system]
-    head += ["document"] if segments.documents else []
-    head += ["source"] if segments.source else []
-    head += [f"reference_{r + 1}" for r in range(len(segments.references))]
-    head += [f"output_{a.system}_{a.replica}", f"output_{b.system}_{b.replica}"]
-    rows: list[list[object]] = []
-    for i in chosen:
-        row: list[object] = [i, float(change[i]), float(a.scores[i]), float(b.scores[i])]
-        row += [segments.documents[i]] if segments.documents else []
-        row += [segments.source[i]] if segments.source else []
-        row += [stream[i] for stream in segments.references]
-        rows.append([*row, a.lines[i], b.lines[i]])
-    return _tsv(head, rows)
-
-
-def _tsv(head: list[str], rows: list[list[object]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return buffer.getvalue()
+    numbers = [("change", change), (a.system, a.scores), (b.system, b.scores)]
+    return tsv_text(
+        [
+            ("segment", chosen),
+            *((heading, values[chosen].tolist()) for heading, values in numbers),
+            *segments.texts(chosen),
+            *((f"output_{one.system}_{one.replica}", [one.lines[i] for i in chosen]) for one in (a, b)),
+        ]
+    )

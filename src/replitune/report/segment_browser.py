@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ class Output:
     scores: NDArray[np.float64]
     """(N,) score of each segment alone."""
     derivations: Sequence[Derivation] = ()
-    """Of each translation, where the system records them."""
+    """One for each translation, if the system records them."""
 
 
 @dataclass(frozen=True)
@@ -78,27 +78,32 @@ class Segments:
     def count(self) -> int:
         return len(self.references[0])
 
+    def texts(self, rows: Sequence[int]) -> list[tuple[str, Sequence[object]]]:
+        """Documents, source and references of some segments, if there are any, each with its heading."""
+        known = [("document", self.documents), ("source", self.source)]
+        known += [(f"reference_{r}", stream) for r, stream in enumerate(self.references, start=1)]
+        return [(heading, [column[i] for i in rows]) for heading, column in known if column]
+
     def tsv(self) -> str:
-        """Everything, one segment a row; fields with tabs or quotes stand in quotes."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
-        streams = len(self.references)
-        head = ["segment"]
-        head += ["document"] if self.documents else []
-        head += ["source"] if self.source else []
-        head += ["reference"] if streams == 1 else [f"reference_{r + 1}" for r in range(streams)]
+        """Everything, one segment a row."""
+        every = range(self.count)
+        columns: list[tuple[str, Sequence[object]]] = [("segment", every), *self.texts(every)]
+        if len(self.references) == 1:
+            columns[-1] = ("reference", columns[-1][1])
         for output in self.outputs:
-            head += [f"{output.system}_{output.replica}", f"{output.system}_{self.metric}"]
-        writer.writerow(head)
-        for i in range(self.count):
-            row: list[object] = [i]
-            row += [self.documents[i]] if self.documents else []
-            row += [self.source[i]] if self.source else []
-            row += [stream[i] for stream in self.references]
-            for output in self.outputs:
-                row += [output.lines[i], float(output.scores[i])]
-            writer.writerow(row)
-        return buffer.getvalue()
+            columns.append((f"{output.system}_{output.replica}", output.lines))
+            columns.append((f"{output.system}_{self.metric}", output.scores.tolist()))
+        return tsv_text(columns)
+
+
+def tsv_text(columns: Iterable[tuple[str, Iterable[object]]]) -> str:
+    """Columns with their headings as TSV; fields with tabs or quotes are quoted."""
+    headings, values = zip(*columns, strict=True)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows(zip(*values, strict=True))
+    return buffer.getvalue()
 
 
 def segments_of(
@@ -108,8 +113,8 @@ def segments_of(
     outputs: Mapping[str, DistinctPairs],
     derivations: Mapping[str, tuple[str, Sequence[Derivation]]] | None = None,
 ) -> Segments:
-    """`outputs`: of all replicas of each system, in the order of the store, under whose metric
-    they are scored; `derivations`: of some systems a replica and those of its outputs."""
+    """`outputs`: those of all replicas of each system, in the order of the store, whose metric scores
+    them; `derivations`: of some systems, a replica and the derivations of its outputs."""
     median, runs = [], {}
     for name, summary in cell.systems.items():
         system, pairs = store.systems[name], outputs[name]
@@ -143,15 +148,14 @@ def page_data(
     budget: int,
     links: Mapping[str, str],
     differences: Mapping[str, Sequence[str]],
-) -> tuple[str, list[tuple[str, int, int]]]:
-    """JSON for the page, and (test set, shown, all) of each test set.
+) -> str:
+    """JSON for the page.
 
-    `budget` is in bytes of UTF-8, shared by the test sets; of a test set that does not fit, the
-    segments on which systems differ most are kept, and the details are of those, too.
-    `links` has the file with all segments; `differences`, by test set, those of each segment.
+    `budget`, in bytes of UTF-8, is shared by the test sets. Of a test set that does not fit, the
+    segments on which systems differ most are kept, with details of as many of them as fit. By test set,
+    `links` has the file with all segments, and `differences` those of each segment.
     """
     data: list[dict[str, Any]] = []
-    shown: list[tuple[str, int, int]] = []
     for rank, part in enumerate(segments):
         share = budget // (len(segments) - rank)
         told = differences.get(part.testset) or [""] * part.count
@@ -196,12 +200,11 @@ def page_data(
                 "details": details,
             }
         )
-        shown.append((part.testset, len(rows), part.count))
-    return embedded(data), shown
+    return embedded(data)
 
 
 def _details(part: Segments, i: int) -> list[Any]:
-    """Of each output [all runs' outputs, derivation], where there are any."""
+    """[outputs of all runs, derivation] for each output; None where there are none."""
     return [
         [
             [[text, round(score, part.decimals), runs] for text, score, runs in every.distinct(i)]
@@ -231,7 +234,7 @@ def _row(part: Segments, i: int, differences: str) -> list[Any]:
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand in a <script> element: nothing in it ends the element or a line."""
+    """JSON that can be put into a <script> element: nothing in it ends the element or a line."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

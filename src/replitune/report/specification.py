@@ -1,5 +1,5 @@
-"""A table as a specification of its columns: exact values as CSV, and texts as Markdown, LaTeX,
-HTML and lines of a terminal."""
+"""A table specified by its columns: exact values as CSV, and texts as Markdown, LaTeX, HTML and lines
+of a terminal."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FROZEN = ("system", "pair")
-"""Columns of the page that stay in sight when a table is moved sideways."""
+"""Columns that stay in sight when a table of the page is scrolled sideways."""
 WIDTH = 100
-"""Columns of a terminal that tables keep to."""
+"""Width of a terminal, in characters, that tables keep to."""
 
 
 def shown(value: Any) -> str:
@@ -35,30 +35,30 @@ def unmarked(*row: Any) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """What a table says of each of its rows. A row is a tuple of objects; `value` and `mark` are
+    """What a table shows of each of its rows. A row is a tuple of objects; `value` and `mark` are
     called with all of them."""
 
     heading: str | None
-    """None: it has no texts, and is in the CSV alone."""
+    """None: it is only in the CSV, without texts."""
     key: str | None = None
-    """Name in the CSV; None: it is printed only."""
+    """Name in the CSV; None: it is only printed."""
     value: Callable[..., Any] | str | None = None
-    """What it shows; a name is that of an attribute of the last object of a row; by default
+    """What it shows: a function, or the name of an attribute of the last object of a row; by default
     `key`."""
     show: Callable[..., str] = shown
     """The text of a value."""
     in_units: bool = False
     """Whether the value is in units of a metric: then the first object of a row is its `Result`,
-    and `show` is also given the decimals of that."""
+    and `show` is also given its decimals."""
     left: bool = False
-    """A column of words."""
+    """Whether it is a column of words, aligned on the left."""
     mark: Callable[..., str] = unmarked
-    """`best` is printed bold, `sign` gets a dagger, both words may stand together; `odd` is a test
-    that disagrees with another."""
+    """`best` is printed bold, `sign` gets a dagger, `odd` (disagrees with another test) a double dagger;
+    several words are separated by spaces."""
     width: int = 0
-    """The least, on a terminal."""
+    """Least width on a terminal."""
     gap: int = 1
-    """Spaces before it, on a terminal."""
+    """Spaces before it on a terminal."""
 
     def exact_value(self, row: Sequence[Any]) -> Any:
         """The exact value."""
@@ -79,7 +79,7 @@ class Column:
 
 
 def exact(*keys: str) -> Iterator[Column]:
-    """Columns of the CSV alone, called as the attributes that they show."""
+    """Columns that are only in the CSV, named like the attributes that they show."""
     return (Column(None, key) for key in keys)
 
 
@@ -101,14 +101,14 @@ def ends(
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Rows, and what is said of each."""
+    """Rows, and the columns that show them."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
     title: str = ""
     caption: str = ""
     name: str = ""
-    """As it is asked for; its label in LaTeX."""
+    """The name by which it is asked for, and its label in LaTeX."""
     said: str = ""
     """What the answers say about its rows; the caption in a paper begins with it."""
     filters: int = 0
@@ -178,7 +178,7 @@ class Table:
         return str(self)
 
     def html(self, most: int | None = None) -> str:
-        """The head and the body of a <table>, with the first rows or all."""
+        """The head and the body of a <table>, with the first `most` rows or all."""
         words = [
             ["word"] * column.left + ["frozen"] * (column.heading in FROZEN) for column in self.printed
         ]
@@ -197,8 +197,8 @@ class Table:
         return f"<thead><tr>{''.join(head)}</tr></thead>\n<tbody>\n{rows}</tbody>"
 
     def terminal(self, indent: int = 2, repeated: int = 0) -> Iterator[list[str]]:
-        """Lines, in one block or, where the first columns may be `repeated`, in as many as it takes
-        to keep to the width of a terminal."""
+        """Lines in one block or, if the first columns may be `repeated`, in as many blocks as it takes to
+        keep to the width of a terminal."""
         texts = [self.header, *([text for text, _ in row] for row in self.cells)]
         widths = [
             max(column.width, *(len(row[c]) for row in texts)) for c, column in enumerate(self.printed)
@@ -218,7 +218,7 @@ class Table:
 def _that_fit(
     columns: Sequence[Column], widths: Sequence[int], indent: int, repeated: int
 ) -> list[list[int]]:
-    """Columns after those that are repeated, in blocks as wide as a terminal."""
+    """The columns after those that are repeated, in blocks that fit a terminal."""
     each = [width + column.gap for width, column in zip(widths, columns, strict=True)]
     start = indent - columns[0].gap + sum(each[:repeated])
     blocks: list[list[int]] = [[]]

@@ -11,13 +11,13 @@ from replitune.significance.looks.record import Look, PairLook, Record
 
 
 def decider(material: Material, record: Record) -> Result | None:
-    """The (test set, metric) that has decided."""
+    """The result of the (test set, metric) that decided."""
     plan = record.plan
     return next((c for c in material.cells if (c.testset, c.metric) == (plan.testset, plan.metric)), None)
 
 
 def looks(material: Material) -> Table | None:
-    """Every look at every pair of an experiment that decides itself how many runs it needs:
+    """Every look at every pair in an experiment that decides by itself how many runs it needs:
     difference, the rule's interval, p of the look, the smallest p so far, and what was decided."""
     record = material.looks
     cell = None if record is None else decider(material, record)

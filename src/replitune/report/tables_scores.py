@@ -17,7 +17,7 @@ from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
 
 T = TypeVar("T")
-BOLD = "the best is bold, and what is not shown to differ from it"
+BOLD = "bold: the best, and what is not shown to differ from it"
 
 TESTSET = Column("test set", "testset", lambda cell, *_: cell.testset, left=True)
 CELL = (
@@ -25,11 +25,11 @@ CELL = (
     Column(None, "metric", lambda cell, *_: cell.metric),
     Column("metric", None, lambda cell, *_: cell.name, left=True),
 )
-"""What a row of a (test set, metric) begins with."""
+"""The first columns of rows about a (test set, metric)."""
 
 
 def overview(material: Material) -> Table:
-    """Systems, best first by the first metric: cluster and ranks by the test of the verdicts, and
+    """Systems, best first by the first metric: cluster and ranks by the test that leads, and
     by people; mean score over runs, standard deviation over runs (``s_test``), and the
     adjusted p of the difference from the baseline, or from the best system."""
     cells, baseline = material.cells, material.baseline
@@ -47,15 +47,15 @@ def overview(material: Material) -> Table:
     caption = f"Mean score{replicated}; {BOLD}"
     if lead:
         caption += (
-            f", † differs from {against} at {material.alpha:g} by the {lead} test "
+            f"; †: differs from {against} at {material.alpha:g} by the {lead} test "
             f"({corrected(cells, material.family)})"
         )
     by_metric = {cell.metric: cell for cell in cells}
     standing = _standing(by_testset, material)
     if any(column.heading == "cluster" for column in standing):
         caption += (
-            f". Cluster and ranks that a system may have (all together with confidence "
-            f"{100 * (1 - material.alpha):g}%) by {cells[0].name}"
+            f". Clusters and possible ranks, with joint confidence {100 * (1 - material.alpha):g}%, by "
+            f"{cells[0].name}"
         )
     return Table(
         title="Overview",
@@ -73,13 +73,13 @@ def overview(material: Material) -> Table:
 
 
 def lead_cell(cells: Iterable[Result], material: Material) -> Result:
-    """The result of the first metric for which more, or less, is better."""
+    """The result of the first metric for which more, or less, is better, other than people's judgements."""
     every = list(cells)
     return next((c for c in every if not c.neutral and c.metric not in material.people), every[0])
 
 
 def _standing(by_testset: Mapping[str, Mapping[str, Result]], material: Material) -> list[Column]:
-    """Clusters and ranks, where there are any."""
+    """The columns of clusters and ranks, if there are any."""
     known = {t: places(lead_cell(group.values(), material)) for t, group in by_testset.items()}
     people = by_people(material)
 
@@ -215,7 +215,7 @@ def multeval(material: Material) -> Table:
 
 
 def _standing_of_rows(material: Material) -> list[Column]:
-    """Ranks of the systems of (result, summary) rows."""
+    """The column of ranks for rows of (result, summary), if there are any."""
     known = {(c.testset, c.metric): places(c) for c in material.cells}
     if not any(known.values()):
         return []
@@ -228,7 +228,7 @@ def _standing_of_rows(material: Material) -> list[Column]:
 
 
 def _spreads(material: Material, *names: str) -> list[Column]:
-    """The spreads that at least one system has: they need two runs."""
+    """The columns of those spreads that at least one system has."""
     systems = [system for cell in material.cells for system in cell.systems.values()]
     return [
         Column(name, name, show=score, in_units=True)
@@ -304,8 +304,8 @@ def intervals(material: Material) -> Table:
     return Table(
         title="Intervals by method",
         caption=f"{100 * (1 - material.alpha):g}% intervals of each system's score by method (Fu "
-        "et al. 2016, Table 7): Riezler, segments of the median run; Clark, segments of the "
-        "pool of runs; test-set, run scores.",
+        "et al. 2016, Table 7): Riezler draws segments of the median run, Clark segments of the "
+        "pool of runs, test-set scores of runs.",
         columns=(
             *CELL,
             SYSTEM,
@@ -340,8 +340,8 @@ def documents(material: Material) -> Table:
 
     return Table(
         title="Documents and parts",
-        caption=f"{measure} of each document or part of a test set alone, mean over runs: of "
-        f"{first}, and the difference of the other systems from it.",
+        caption=f"{measure} of each document or part of a test set, scored alone, mean over runs: of "
+        f"{first}, and the differences of the other systems from it.",
         columns=(
             TESTSET,
             Column("document or part", "document", lambda _, scored, g: scored.names[g], left=True),

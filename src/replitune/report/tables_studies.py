@@ -4,6 +4,7 @@ people (Graham 2016)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from replitune.meta.rows import MetaRow
 from replitune.report.material import Material
@@ -12,10 +13,21 @@ from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
 from replitune.results.numbers import MISSING, interval, p_value, score, signed
 from replitune.results.result import Result
+from replitune.results.wording import COMPARISONS, LEVELS
 from replitune.significance.counting import GENERALISES_TO
 from replitune.significance.studies.planned import MANY_SEGMENTS
 from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
+
+Row = TypeVar("Row", PowerRow, ReplicationRow)
+
+
+def about_one_pair(cell: Result, study: Sequence[tuple[Result, list[Row]]]) -> list[Row]:
+    """The rows of a study about one pair: `Result.closest` if it was studied, or else the first."""
+    rows: list[Any] = [row for other, own in study if other is cell for row in own]
+    pairs = [(row.a, row.b) for row in rows]
+    pair = cell.closest if cell.closest in pairs else next(iter(pairs), None)
+    return [row for row in rows if (row.a, row.b) == pair]
 
 
 def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
@@ -49,14 +61,14 @@ def power(material: Material) -> Table | None:
     if with_margin:
         note += (
             "; same: probability that two systems without any difference are shown to be the same "
-            "within the margin, and the margin for which it is the wanted power"
+            "within the margin; smallest margin: the one at which this probability is the wanted power"
         )
     return Table(
         title="What a plan would detect",
         caption=f"Standard error of the difference, and the smallest difference found with "
         f"{100 * first.wanted:g}% power at {first.alpha:g} by the crossed test, with n runs of "
-        f"each system and N segments; from the variances of this experiment, with {sure} intervals "
-        f"of what its runs leave open{note}. It speaks of "
+        f"each system and N segments; from the variances that this experiment estimates, with {sure} "
+        f"intervals{note}. It holds for "
         f"{scopes_of([row for _, row in rows])}.",
         columns=(
             *CELL,
@@ -95,12 +107,12 @@ def _in_thousandths(ends: tuple[float | None, float | None]) -> str:
 
 
 def _ends(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
-    """The limits of an answer."""
+    """The ends of the interval of an attribute."""
     return lambda _, row: (getattr(row, f"{name}_low"), getattr(row, f"{name}_high"))
 
 
 def _needed(row: PowerRow) -> str:
-    """Limits of the segments that are needed; without an upper one, no number suffices there."""
+    """The interval of how many segments are needed; without an upper end, perhaps no number suffices."""
     if row.needed_low is None:
         return MISSING
     high = "any number" if row.needed_high is None else f"{row.needed_high}"
@@ -116,15 +128,13 @@ def _size(segments: int) -> str:
 
 
 def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tuple[str, str, str]]:
-    """(test set, pair, sentence) for each cell: what this experiment would detect in the pair with
-    most to see, and what the same runs would on any number of segments."""
+    """(test set, pair, sentence) for each cell: what this experiment would detect in one pair, and what
+    the same runs would on any number of segments."""
     sentences = []
-    for cell, rows in studies:
-        pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
-        pair = pairs[0] if cell.closest not in pairs else cell.closest
-        plans = [row for row in plans_of(rows) if (row.a, row.b) == pair]
+    for cell, _ in studies:
+        plans = plans_of(about_one_pair(cell, studies))
         own = next((row for row in plans if row.design), None)
-        if own is None or pair is None:
+        if own is None:
             continue
         text = sentence(own, cell.name)
         runs = (own.n_a, own.n_b, own.tuners)
@@ -138,13 +148,13 @@ def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tup
             )
             if best.detectable_low is not None and best.detectable_high is not None:
                 text += f" ({best.detectable_low:.2g} to {best.detectable_high:.2g})"
-        sentences.append((cell.testset, f"{pair[1]} − {pair[0]}", f"{text}."))
+        sentences.append((cell.testset, f"{own.b} − {own.a}", f"{text}."))
     return sentences
 
 
 def replication(material: Material) -> Table | None:
-    """Clark et al. (2011), Table 2: p of single runs that luck could have chosen, and the edges of
-    the 95% interval of p over small experiments drawn from the runs."""
+    """Clark et al. (2011), Table 2: p of single runs that luck could have chosen, and the 2.5th and
+    97.5th percentile of p over small experiments drawn from the runs."""
     if not material.replication:
         return None
     rows = [(cell, row) for cell, study in material.replication for row in study]
@@ -155,8 +165,8 @@ def replication(material: Material) -> Table | None:
         caption="What a paper with n runs of each system could have reported, after Clark et "
         "al. (2011), Table 2: p of single runs chosen by their test score, and the 2.5th to 97.5th "
         f"percentile of p over {repeats} experiments with n runs drawn from the "
-        f"pool; † at or below {alpha}. Share of these with p at or below {alpha} and B ahead, and "
-        "with A ahead (of B − A).",
+        f"pool; † at or below {alpha}. B better, A better: share of these experiments with p at or "
+        f"below {alpha} in which B, or A, is ahead (a pair is B − A).",
         columns=(
             *CELL,
             *PAIR_OF_ROW,
@@ -204,8 +214,8 @@ def calibration(material: Material) -> Table | None:
     return Table(
         title="Rejections where there is no difference",
         caption="Share of trials with p at or below alpha where there is no difference, with a "
-        "Wilson interval (Monte-Carlo error only: one pool of runs is one data set); ‡: all of "
-        "it is above alpha. A/A: disjoint runs of one system; coin flip: outputs of two "
+        "Wilson interval (Monte-Carlo error only: one pool of runs is one data set); ‡: the whole "
+        "interval is above alpha. A/A: disjoint runs of one system; coin flip: outputs of two "
         "systems swapped by a coin for each segment; simulation: a normal model. Trials without p "
         "count as not rejected; the last column says whether the level holds by construction.",
         columns=(
@@ -235,9 +245,6 @@ def calibration(material: Material) -> Table | None:
 
 # ---- metrics and people
 
-COMPARISONS = {"williams": "Williams", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
-LEVELS = {"system": "systems", "segment": "judged outputs", "average": "within segments"}
-
 JUDGED = (
     Column("test set", "testset", lambda _, testset, __: testset, left=True),
     Column("judged", "criterion", left=True),
@@ -265,8 +272,8 @@ def agreement(material: Material) -> Table | None:
         return None
     return Table(
         title="Agreement of tests with people",
-        caption="Share (%) of pairs of systems of which a metric's test and a test of people's "
-        "scores say the same at the level alpha: A better, B better, or no significant "
+        caption="Share (%) of pairs of systems on which a metric's test and a test of people's "
+        "scores agree at the level alpha: A better, B better, or no significant "
         "difference; with an exact binomial (Clopper-Pearson) 95% interval, after Graham (2016). "
         "Pairs share systems, so the true interval is wider.",
         columns=(
@@ -300,9 +307,9 @@ def correlations(material: Material) -> Table | None:
         return None
     return Table(
         title="Correlation of metrics with people",
-        caption="Correlation of each metric with human scores, higher is better for all, with 95% "
-        "bootstrap intervals: over systems, over all judged outputs together, and over the systems "
-        "of each segment; and soft pairwise accuracy. n: systems, outputs, or segments.",
+        caption="Correlation of each metric with human scores, all turned so that higher is better, with "
+        "95% bootstrap intervals: over systems, over all judged outputs, and over the systems of each "
+        "segment, averaged; and soft pairwise accuracy. n: systems, outputs, or segments.",
         columns=(
             *JUDGED,
             *METRIC,
@@ -325,9 +332,10 @@ def metrics(material: Material) -> Table | None:
         return None
     return Table(
         title="Which metric agrees better with people",
-        caption="One-sided p that the first metric's Pearson correlation with people is larger "
-        "than the second's: Williams' test, and exchanges of the scores of whole systems "
-        "(PERM-SYS) or of single outputs (PERM-BOTH, too eager over systems). Uncorrected.",
+        caption="Does the first metric correlate better with people than the second? One-sided p, "
+        "uncorrected, of the difference of Pearson correlations, by Williams' test and by exchanges of the "
+        "scores of whole systems (PERM-SYS) or of single outputs (PERM-BOTH, which rejects too often over "
+        "systems).",
         columns=(
             *JUDGED,
             *exact("metric", "other"),

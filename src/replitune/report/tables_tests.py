@@ -32,7 +32,7 @@ PAIR = (
     Column(None, "b", lambda _, pair, *__: _pair(pair)[1]),
     Column("pair", None, lambda cell, pair, *_: _over(cell, _pair(pair)), left=True),
 )
-"""Of rows whose second object is a pair, or a test; printed in the direction of the answer."""
+"""Columns of rows whose second object is a pair or a test; printed with the system ahead first."""
 
 
 def _over(cell: Result, pair: Pair) -> str:
@@ -41,7 +41,7 @@ def _over(cell: Result, pair: Pair) -> str:
 
 
 def by(delta: Callable[..., float | None], key: str | None = None) -> Column:
-    """How much better the system is that is ahead, of the difference B - A."""
+    """How much better the system that is ahead is, given the difference B - A."""
 
     def value(cell: Result, *row: Any) -> float | None:
         found, pair = delta(cell, *row), _pair(row[0])
@@ -72,7 +72,7 @@ PAIR_OF_ROW: tuple[Column, ...] = (
     *exact("a", "b"),
     Column("pair", None, lambda *row: f"{row[-1].b} − {row[-1].a}", left=True),
 )
-"""Of rows whose last object has a and b."""
+"""Columns of rows whose last object has a and b."""
 
 METHOD = Column("test", "method", left=True)
 
@@ -93,7 +93,7 @@ def test_rows(material: Material) -> list[tuple[Result, TestResult]]:
 
 
 def pairs(material: Material) -> Table:
-    """Every pair of systems by every test: how much better the system is that is ahead, interval, p,
+    """Every pair of systems by every test: how much better the system that is ahead is, interval, p,
     adjusted p, the smallest p that the test could have returned, and what a small p generalises to."""
     alpha = material.alpha
     rows = test_rows(material)
@@ -102,7 +102,7 @@ def pairs(material: Material) -> Table:
     return Table(
         title="Differences and their tests",
         said=material.sentences,
-        caption="How much better the first system of a pair is than the second: p by each test, adjusted p "
+        caption="How much better the first system of a pair is than the second, p by each test, adjusted p "
         f"({corrected(material.cells, material.family)}; † at or below {alpha:g}), and what a "
         "small p generalises to." + (f" {CAPTION}." if noticed else ""),
         columns=(
@@ -158,7 +158,7 @@ def _detail(name: str) -> Callable[[Result, TestResult], float | None]:
 
 
 def _counted(cell: Result, result: TestResult) -> str:
-    """Shares of the test sets drawn that the system that is ahead won, tied and lost, in percent."""
+    """On how many of the test sets drawn, in percent, the system that is ahead won, tied and lost."""
     shares = [result.details.get(name) for name in ("won", "tied", "lost")]
     return MISSING if None in shares else " / ".join(f"{100 * (s or 0):.1f}" for s in shares)
 
@@ -184,8 +184,8 @@ def p(material: Material) -> Table:
         title="p by test",
         caption="p of every pair by every test "
         f"({corrected(material.cells, material.family)}), as Fu et al. (2016), "
-        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the test of the "
-        "verdicts. Tests answer different questions; see what each generalises to.",
+        f"Table 8: † at or below {alpha:g}, ‡ disagrees at that level with the leading "
+        "test. Tests answer different questions; see what each generalises to.",
         columns=(
             *CELL,
             *PAIR,
@@ -203,7 +203,7 @@ LEVELS = {
     "all runs (Clark)": ("clark", ("clark-bootstrap",)),
     "test set (Fu)": ("fu-ar", ("fu-bootstrap",)),
 }
-"""What is drawn or exchanged: by approximate randomisation, and by bootstraps."""
+"""What is exchanged or drawn: the test by approximate randomisation, and those by bootstrap."""
 
 
 def resampling(material: Material) -> Table:
@@ -278,8 +278,8 @@ def variances(material: Material) -> Table | None:
         caption="Standard deviations, in units of the metric, of what a run of a system adds to "
         "its score, of what a segment (or document) adds to both systems and to their difference, "
         f"and of what is left, with {100 * (1 - material.alpha):g}% intervals. Share: of the "
-        "variance of the difference, as far as runs, or the test set, make it. Where most of it is "
-        "the test set's, more runs cannot help.",
+        "variance of the difference, due to runs or to the test set. Where most is due to the test "
+        "set, more runs cannot help.",
         columns=(
             *CELL,
             *PAIR,
@@ -313,8 +313,8 @@ class OnTestSet:
 
 
 def suites(material: Material) -> Table | None:
-    """Of each suite, the difference of every pair on each of its test sets, with p corrected over
-    the test sets by Holm, and on how many of them one system surely is better."""
+    """For each suite, the difference of every pair on each of its test sets, with p corrected over
+    the test sets by Holm, and on how many of them one system is surely better."""
     by_key = {(cell.testset, cell.metric): cell for cell in material.cells}
     rows = [
         (cell, test, row)
@@ -328,10 +328,10 @@ def suites(material: Material) -> Table | None:
     alpha = material.alpha
     return Table(
         title="Suites of test sets",
-        caption="The difference over all test sets of a suite, on which the runs of a system are "
-        "the same, with p corrected for pairs, and the differences on each of them, with p "
-        f"corrected for the test sets (Holm); † at or below {alpha:g}. Better, worse: on how many "
-        "test sets B surely is (partial conjunction, Dror et al. 2017).",
+        caption="The difference over all test sets of a suite (the same runs of a system on each), with "
+        "p corrected for pairs, and the difference on each test set, with p corrected for test sets "
+        f"(Holm); † at or below {alpha:g}. Better, worse: on how many test sets B surely is (partial "
+        "conjunction, Dror et al. 2017).",
         columns=(
             Column("suite", "suite", lambda cell, *_: cell.testset, left=True),
             Column("metric", "metric", lambda cell, *_: cell.name, left=True),
@@ -352,7 +352,7 @@ def suites(material: Material) -> Table | None:
 def _on_testsets(
     cell: Result, test: TestResult, by_key: Mapping[tuple[str, str], Result]
 ) -> list[OnTestSet]:
-    """All test sets together, and each."""
+    """A row for all test sets together, and one for each."""
     counts = [int(test.details.get(name, 0)) for name in ("better_on", "worse_on")]
     rows = [OnTestSet("all together", 1.0, test.delta, adjusted(test), *counts)]
     alone = {
@@ -371,8 +371,8 @@ def _on_testsets(
 
 def thresholds(material: Material) -> Table:
     """Fu et al. (2016), Fig. 5 in numbers: the difference at which a decreasing fit of p falls to
-    the level of the experiment, by test, with a bootstrap interval over pairs. For this test set
-    and number of runs only."""
+    the level of the experiment, by test, with a bootstrap interval over pairs. It holds for this
+    test set and number of runs only."""
     return Table(
         title="The difference that is enough",
         caption="Absolute difference at which a decreasing fit of uncorrected p falls to "

@@ -1,4 +1,4 @@
-"""The comparison as one table in the terminal: at most 100 columns, colour only on a terminal."""
+"""The comparison in the terminal: at most 100 columns, bold only on a terminal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def print_comparison(comparison: Results) -> None:
 def comparison_lines(
     results: Sequence[Result], family: str, summary: Summary, emphasis: Callable[[str], str] = str
 ) -> Iterator[str]:
-    """The summary; then, of each (test set, metric), systems with their spread, differences with
-    their p, and answers. `emphasis`: of the sentences and of the names of these."""
+    """The summary; then, for each (test set, metric), systems with their spread, differences with their
+    p, and answers. `emphasis` is put on the sentences of the summary and on these headings."""
     for n, line in enumerate(summary.lines):
         lines = wrapped(line, 0)
         yield from map(emphasis, lines) if n < len(summary.headlines) else lines
@@ -44,7 +44,7 @@ def comparison_lines(
         if len(result.pairs) > MOST_PAIRS:
             yield from wrapped(
                 f"{len(result.pairs)} differences are too many to print: --html, --latex and --json have "
-                "all; --pairs or --baseline chooses"
+                "all; --pairs or --baseline chooses fewer"
             )
         elif result.tests:
             yield from table_lines(_pairs(result), repeated=3)
@@ -52,7 +52,7 @@ def comparison_lines(
     tests = [test for result in results for test in result.tests]
     if tests:
         how = corrected(results, family)
-        yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it speaks of", 0)
+        yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it holds for", 0)
     for method, scope in {test.method: test.generalises_to for test in tests}.items():
         yield from wrapped(f"{method}: {scope}")
     if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(
@@ -105,20 +105,20 @@ def _notes(results: Sequence[Result]) -> list[str]:
 
 
 def _places(where: list[str]) -> str:
-    """A few places by name; of many, the first and their number."""
+    """A few places by name; of many, the first, and the number of the others."""
     return ", ".join(where) if len(where) <= 3 else f"{where[0]} and {len(where) - 1} more"
 
 
 MOST_ANSWERS = 6
-"""Pairs of one metric whose answers are printed; the table has all."""
+"""If a metric has more pairs, their answers are not printed; the table has all."""
 
 MOST_PAIRS = 20
-"""Pairs of one metric that are printed, so that a table fits a screen; the other formats have
-all."""
+"""If a metric has more pairs, their differences are not printed, so that the output fits a screen; the
+other formats have all."""
 
 
 def _answers(result: Result, summary: Summary) -> list[str]:
-    """Of a few pairs; the sentence that the summary begins with is not said again."""
+    """The answers, if they are few, without sentences that the summary has said."""
     if not 0 < len(result.answers) <= MOST_ANSWERS:
         return [""]
     said = tuple(headline.sentence for headline in summary.headlines)
@@ -130,7 +130,7 @@ def _answers(result: Result, summary: Summary) -> list[str]:
 
 
 def bold(text: str) -> str:
-    """On a terminal that has colours."""
+    """The text in bold on a terminal that has colours."""
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return f"\033[1m{text}\033[0m" if colour else text
 
@@ -224,7 +224,7 @@ def _pairs(result: Result) -> Table:
 
 
 def _clusters(result: Result) -> list[str]:
-    """By tests beside the one that leads: each system beats all those behind a `>`."""
+    """Clusters by the tests other than the lead test: each system beats all those after a `>`."""
     if ranking(result) is None:
         return []
     rows = [

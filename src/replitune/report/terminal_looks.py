@@ -63,7 +63,7 @@ def savings(record: Record) -> str:
 
 def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
     """What to do next: more runs of which systems, more segments, or nothing. `price`: CPU seconds
-    of one run of systems, where they are known."""
+    of one run of each system, where known."""
     from replitune.significance.studies.cheapest import time_text
 
     record, plan = advice.record, advice.plan
@@ -90,9 +90,9 @@ def _outcome(plan: Plan, row: PairLook) -> str:
     if row.note:
         return f"{row.note}: more of the same would tell nothing new"
     share = row.parts[-1] / sum(row.parts) if sum(row.parts) > 0 else 0.0
-    of_set = f"{100 * share:.0f}% of the variance is the test set's"
+    of_set = f"{100 * share:.0f}% of the variance is due to the test set"
     if row.decision == FUTILE:
         text = f"more runs are unlikely ({100 * plan.futility:g}%) to settle it; {of_set}"
     else:
         text = f"not settled, and its runs leave little open; {of_set}"
-    return f"{text}: more segments" if share >= ENOUGH else text
+    return f"{text}: add segments" if share >= ENOUGH else text

@@ -9,21 +9,16 @@ from replitune.meta.rows import MetaRow, MetaStudy
 from replitune.report.specification import Column, Table
 from replitune.report.terminal import bold, first_three, wrapped
 from replitune.results.numbers import MISSING, interval, p_value, score
+from replitune.results.wording import COMPARISONS, LEVELS
 
 NAME = 19
-"""Names of metrics and tests are cut to this; the JSON has them whole."""
+"""Names of metrics and tests are cut to so many letters; the JSON has them whole."""
 
-LEVELS = {
-    "system": "systems",
-    "segment": "all judged outputs together",
-    "average": "systems of each segment, averaged over segments",
-}
 RESAMPLED = {
-    "systems": "drawn systems, same segments",
-    "segments": "same systems, drawn segments",
-    "both": "drawn systems and segments",
+    "systems": "resampled systems, same segments",
+    "segments": "same systems, resampled segments",
+    "both": "resampled systems and segments",
 }
-COMPARISONS = {"williams": "Williams' test", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
 
 
 def print_meta(study: MetaStudy) -> None:
@@ -33,7 +28,7 @@ def print_meta(study: MetaStudy) -> None:
 
 
 def lines(study: MetaStudy) -> Iterator[str]:
-    """Headings start at the margin, everything else does not."""
+    """Only headings start at the margin."""
     size = f"{len(study.systems)} systems, {study.segments} segments"
     yield f"metrics and people on {study.run.testset} ({size})"
     for criterion in study.criteria:

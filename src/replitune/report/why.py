@@ -19,15 +19,15 @@ from replitune.statistics.systems import SystemStatistics
 
 @dataclass(frozen=True)
 class Why:
-    """Of one test set."""
+    """What explains the differences on one test set."""
 
     testset: str
     means: Mapping[str, Mapping[str, NDArray[np.float64]]]
     """By metric and system: (N,) score of each segment alone, mean over runs; NaN: none."""
     groups: Sequence[tuple[str, GroupScores]]
-    """With the metric."""
+    """Each with its metric."""
     words: Words | None = None
-    """Where there are texts."""
+    """If there are texts."""
 
 
 def explain(
@@ -38,8 +38,8 @@ def explain(
     outputs: Mapping[str, DistinctPairs] | None = None,
     train: Iterable[str] | None = None,
 ) -> Why:
-    """`stores`: of each metric. `outputs`: of all replicas of the systems, in the order of the
-    store. `train`: target side of the training text."""
+    """`stores`: the statistics of each metric. `outputs`: those of all replicas of the systems, in the
+    order of the store. `train`: target side of the training text."""
     groupings = [] if texts is None else text_groupings(texts, outputs or {})
     means: dict[str, dict[str, NDArray[np.float64]]] = {}
     groups: list[tuple[str, GroupScores]] = []
@@ -55,7 +55,7 @@ def explain(
 
 
 def segment_means(metric: Metric, system: SystemStatistics) -> NDArray[np.float64]:
-    """(N,) mean over replicas; NaN where one has no score."""
+    """(N,) mean score over replicas; NaN where any replica has none."""
     means = system.scores(metric).mean(axis=0)
     if metric.statistic_names[-1:] == ("count",):
         means = np.where((system.statistics[..., -1] != 0).all(axis=0), means, np.nan)
@@ -73,7 +73,7 @@ def document_groupings(store: SegmentStatistics, texts: TestSet | None) -> list[
 
 
 def text_groupings(texts: TestSet, outputs: Mapping[str, DistinctPairs]) -> list[Grouping]:
-    """By the length of the reference, and by how long outputs are beside it."""
+    """By the length of the reference, and by that of the outputs relative to it."""
     groupings = [by_length(texts.references)]
     if outputs:
         lengths = []

@@ -1,5 +1,5 @@
-"""Words of outputs that are right: which n-grams of the references the runs of each system have,
-and how well words are translated by how frequent they are."""
+"""Words that outputs have right: which n-grams of the references the runs of each system have, and
+how well words of each frequency are translated."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from replitune.statistics.outputs import DistinctPairs
 ORDERS = 3
 """n-grams of 1 to 3 words."""
 KEPT, MOST = 400, 4000
-"""n-grams of each order that are kept, those in which the means of systems differ most; and the
-most numbers of means, of many systems."""
+"""n-grams of each order that are kept: those on which the means of systems differ most; and the most
+means of each order, of all systems together."""
 BLOCK = 1 << 16
 """Outputs whose n-grams are counted at a time: bounds the memory."""
 SHOWN = 12
-"""n-grams of a pair that are shown, and as many of the other direction."""
+"""Most n-grams of a pair that are shown, in each direction."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
-"""Frequencies at which a class begins; before them are words that do not occur."""
+"""Frequencies at which a class begins; the class before these is of words that do not occur."""
 
 
 def words_of(line: str) -> list[str]:
-    """Of a script without spaces, its characters."""
+    """The words of a line; in a script without spaces, its characters."""
     words = line.split()
     if len(words) < 3 and len(line) > 12:
         return [character for character in line if not character.isspace()]
@@ -37,7 +37,7 @@ def words_of(line: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Moments:
-    """Of a number that every run has: mean and standard deviation over runs, (...)."""
+    """Mean and standard deviation over runs, (...), of numbers that every run has."""
 
     mean: NDArray[np.float64]
     sd: NDArray[np.float64]
@@ -45,14 +45,14 @@ class Moments:
 
     @classmethod
     def over_runs(cls, values: NDArray[Any]) -> Moments:
-        """Of values (n, ...)."""
+        """Those of values (n, ...)."""
         n = len(values)
         sd = values.std(axis=0, ddof=1) if n > 1 else np.zeros(values.shape[1:])
         return cls(values.mean(axis=0), sd, n)
 
 
 def half_width(a: Moments, b: Moments, alpha: float) -> NDArray[np.float64] | None:
-    """(...) half the width of Welch's interval of the difference of means over runs; None where a
+    """(...) half the width of Welch's interval of the difference of means over runs; None if a
     system has one run."""
     if min(a.n, b.n) < 2:
         return None
@@ -68,28 +68,29 @@ def half_width(a: Moments, b: Moments, alpha: float) -> NDArray[np.float64] | No
 
 @dataclass(frozen=True)
 class Words:
-    """What the references have, and how much of it every system has in the mean run."""
+    """What the references have, and how much of it each system has in the mean over its runs."""
 
     grams: Sequence[str]
-    """Those in which systems differ most."""
+    """The n-grams on which systems differ most."""
     expected: Sequence[int]
     """How often the references have each."""
     right: Mapping[str, Moments]
     """By system: (grams,) how often a run has it where a reference has it, too."""
     classes: Sequence[str]
-    """Frequencies of words."""
+    """Names of the classes of words by frequency."""
     sizes: Sequence[int]
     """Words of the references in each class."""
     recall: Mapping[str, Moments]
     """By system: (classes,) share of the words of the references that a run has, in percent."""
     counted_in: str
-    """In which text words were counted."""
+    """The text in which the frequencies of words were counted."""
 
     def most_changed(
         self, a: str, b: str, half: NDArray[np.float64] | None
     ) -> tuple[Sequence[int], Sequence[int]]:
-        """The n-grams that the runs of B have right more often than those of A, and less often, by
-        how much; first those whose interval, of this `half` width, leaves 0 out."""
+        """The n-grams that the runs of B have right more often than those of A, and less often, the
+        largest differences first; before all others those whose interval, of this `half` width,
+        excludes 0."""
         delta = self.right[b].mean - self.right[a].mean
         unsure = np.zeros(len(delta), bool) if half is None else np.abs(delta) <= half
         order = np.lexsort((-np.abs(delta), unsure))
@@ -102,8 +103,8 @@ def compare_words(
     runs: Mapping[str, DistinctPairs],
     train: Iterable[str] | None = None,
 ) -> Words:
-    """`references`: R streams of N. `train`: the target side of the training text, by which words
-    are frequent or rare; without it, by the references."""
+    """`references`: R streams of N. `train`: the target side of the training text, in which words
+    are counted; without it, they are counted in the references."""
     wanted = _Wanted(references)
     frequency, counted_in = _frequencies(wanted.vocabulary, references, train)
     known, classes = np.unique(np.searchsorted(CLASSES, frequency, "right"), return_inverse=True)
@@ -149,9 +150,9 @@ class _Wanted:
                     self.vocabulary.setdefault(word, len(self.vocabulary))
         self.spelling = list(self.vocabulary)
         self.tables = [np.arange(len(self.vocabulary))]
-        """Sorted keys: of a longer n-gram, number of all but its last word x words + last word."""
+        """Sorted keys; of a longer n-gram: number of all but its last word x words + last word."""
         self.expected: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-        """Sorted keys segment x n-grams + n-gram, and counts: of several references the most."""
+        """Sorted keys segment x n-grams + n-gram, and counts: the most in any of the references."""
         self.totals: list[NDArray[Any]] = []
         """How often the references have each."""
         segments = len(references[0])
@@ -190,7 +191,7 @@ class _Wanted:
         )
 
     def spelt(self, gram: int, n: int) -> str:
-        """The words of an n-gram of n + 1."""
+        """The words of an n-gram of n + 1 words."""
         words = []
         for table in reversed(self.tables[1 : n + 1]):
             gram, last = divmod(int(table[gram]), len(self.spelling))
@@ -199,7 +200,7 @@ class _Wanted:
 
     def _counts(self, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], ...]]:
         """For each n: line, number and count of the n-grams of the references in each text. The
-        references themselves come first, and make the tables."""
+        first texts must be the references themselves: they make the tables."""
         number, size = self.vocabulary.get, len(self.vocabulary)
         split = [[number(word, -1) for word in words_of(text)] for text in texts]
         words = np.array([word for numbers in split for word in numbers], np.int64)

@@ -1,14 +1,14 @@
 """The answer about a pair of systems, in words and numbers: made here, once, and shown everywhere.
 
 Terminal, page, Python, JSON, live page and gate show an `Answer` and compute nothing.
-Size and interval are in the direction of the system that is ahead, whatever the order of the pair
-and whether more or less is better: an interval that reaches below 0 leaves open who is better.
+Size and interval are seen from the system that is ahead, whatever the order of the pair and
+whether more or less is better: an interval that reaches below 0 leaves open which is better.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 State = Literal[
     "better", "better-within-margin", "same", "undecided", "these-outputs", "different", "cannot"
 ]
-"""`these-outputs`: single runs were compared, which says nothing of other runs. `different`: of a
-metric of which neither more nor less is better. `cannot`: there is no p."""
+"""`these-outputs`: single runs were compared, which says nothing about other runs. `different`: by a
+metric for which neither more nor less is better. `cannot`: there is no p."""
 DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "different")
 AHEAD: tuple[State, ...] = ("better", "better-within-margin")
 
@@ -36,7 +36,7 @@ QUIET = (
     *(*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio"),
     "control-variates",
 )
-"""Notes that do not make an answer less sure than it says."""
+"""Notes that do not make an answer less certain."""
 SERIOUS = (
     "one-run",
     "run-effect",
@@ -61,14 +61,14 @@ SERIOUS = (
 )
 """Caveats that change how an answer is read, gravest first."""
 WIDE = 5
-"""Times the usual differences of runs and segments: from there on a margin lets anything pass. Up to there
-it is a remark, since no equivalence can be shown with less."""
+"""A margin of more than so many times the usual differences of runs and segments lets anything pass. Below
+that, a wide margin is only remarked on, since no equivalence can be shown with less."""
 FAR = 20
-"""Times the runs or segments of this experiment, beyond which no plan is named."""
+"""No plan is named that needs more than so many times the runs or segments of this experiment."""
 NOTHING = "nothing: it is decided"
 WANTED = 0.842
-"""Standard errors by which a difference must exceed the critical value to be found four times in
-five."""
+"""Standard errors by which a difference must exceed the critical value to be found four times out
+of five."""
 
 
 class Caveat(msgspec.Struct, frozen=True):
@@ -77,11 +77,11 @@ class Caveat(msgspec.Struct, frozen=True):
     code: str
     text: str
     about: str = ""
-    """The one system that it speaks of."""
+    """The one system that it is about, if there is one."""
 
     @property
     def serious(self) -> bool:
-        """It changes how the answer is read."""
+        """Whether it changes how the answer is read."""
         return self.code in SERIOUS
 
     @property
@@ -96,7 +96,7 @@ class Part(msgspec.Struct, frozen=True):
     """``the test set``, ``runs of A``, ``runs``."""
     about: str | None
     percent: int
-    """Of the variance of the difference; all parts add up to 100."""
+    """Share of the variance of the difference; all parts add up to 100."""
     text: str
 
 
@@ -108,7 +108,7 @@ class Doubt(msgspec.Struct, frozen=True):
     half: float
     """Half the width of the interval."""
     twice_runs: float
-    """The same with twice the runs, by the variances of this experiment, which few runs know poorly."""
+    """The same with twice the runs, by the variances of this experiment: rough if there are few runs."""
     twice_text: float
 
 
@@ -153,9 +153,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What the interval is called, as in ``simultaneous 95% CI``."""
     margin: float | None
     p: float | None
-    """Corrected, where it was corrected."""
+    """p, corrected if there is a correction."""
     holds: tuple[Rule, ...]
-    """What B is against A, at the level of the experiment: for programs that decide."""
+    """The rules that B meets against A, at the level of the experiment: for programs that decide."""
     speaks_of: str
     doubt: Doubt | None
     trust: tuple[Caveat, ...]
@@ -167,7 +167,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     interval_text: str
     """``1.10 to 2.70``; empty without an interval."""
     by_text: str
-    """``B better by 1.90 (1.10 to 2.70)``, or ``ahead`` where it is not sure."""
+    """``B better by 1.90 (1.10 to 2.70)``; ``ahead`` instead of ``better`` where that is not sure."""
     sentence: str
     detail: str
     """p, test and correction, in small type."""
@@ -189,7 +189,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All of it, but for the lesser caveats."""
+        """The whole answer, without the lesser caveats."""
         return f"{self.sentence} {self.rest}"
 
     @property
@@ -210,7 +210,7 @@ def tone(decided: bool, trust: Sequence[Caveat]) -> str:
 
 
 def answers_of(cell: Result) -> tuple[Answer, ...]:
-    """Of every pair, by the test that leads."""
+    """The answer about every pair, by the test that leads."""
     return tuple(_answer(cell, test) for test in cell.tests if test.method == cell.lead_method)
 
 
@@ -246,7 +246,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         holds=_holds(cell, test, state, ahead),
         speaks_of=test.generalises_to,
         doubt=doubt,
-        trust=tuple(_trust(cell, test, state)),
+        trust=_trust(cell, test, state),
         counts=counts,
         next=_next(cell, test, state, counts, doubt),
         size_text=f"{size} {cell.name}",
@@ -264,14 +264,14 @@ def _answer(cell: Result, test: TestResult) -> Answer:
 
 
 def of_outputs(test: TestResult) -> bool:
-    """Whether single outputs were compared, and so nothing is said of other runs."""
+    """Whether single outputs were compared, so that nothing is said about other runs."""
     single = min(test.n_a, test.n_b) == 1 or test.replica_a is not None
     return single or test.generalises_to.startswith("these outputs")
 
 
 def unfit(cell: Result, test: TestResult) -> str:
-    """Why the test is not of what there is: samples that differ as runs do, or a system whose runs are
-    copies of one, which say no more than that one. A test for these runs alone needs none that differ."""
+    """Why the test does not fit the data, if it does not: samples differ as whole runs do, or the runs of
+    a system are copies of one run (which does not matter to a test for these runs alone)."""
     if any(note.code == "run-effect" for note in test.notes):
         return "samples differ as whole runs do"
     if _scope(test) != "text":
@@ -312,8 +312,8 @@ def _state(cell: Result, test: TestResult) -> State:
 
 
 def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Rule, ...]:
-    """For `not-worse` and `same` p is not corrected: all of several tests reject by chance no more
-    often than one (intersection-union)."""
+    """The rules that B meets. For `not-worse` and `same`, p is not corrected: several tests all reject by
+    chance no more often than one of them does (intersection-union)."""
     if cell.neutral or state in ("these-outputs", "cannot") or unfit(cell, test):
         return ()
     rules: dict[Rule, bool] = {
@@ -327,7 +327,12 @@ def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Ru
 # -- what to know -------------------------------------------------------------------------
 
 
-def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
+def gravest_first(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
+    rank = {code: place for place, code in enumerate(SERIOUS)}
+    return tuple(sorted(caveats, key=lambda caveat: rank.get(caveat.code, len(rank))))
+
+
+def _trust(cell: Result, test: TestResult, state: State) -> tuple[Caveat, ...]:
     found = [Caveat(n.code, capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
@@ -345,18 +350,16 @@ def _trust(cell: Result, test: TestResult, state: State) -> Iterator[Caveat]:
         scores = [score for system in known for score in system.scores.values()]
         usual = max([(max(scores) - min(scores)) / 2, *(system.s_sel or 0.0 for system in known)])
         if margin > usual:
-            text = "more than half the range of all runs, and more than the choice of segments does"
-            code = "wide-margin" if margin > WIDE * usual else "margin"
-            found.append(Caveat(code, f"The margin of {margin:g} is wide: {text} ({usual:.2g})"))
+            text = f"The margin of {margin:g} is wide: it exceeds half the range of all runs and the "
+            text += f"standard deviation from the choice of segments ({usual:.2g})"
+            found.append(Caveat("wide-margin" if margin > WIDE * usual else "margin", text))
     low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
     sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
     if state in AHEAD and low is not None and high is not None and len(sides) == 2:
         span = f"{p_value(low)} to {p_value(high)}"
         text = f"One run decides: if one run is left out, uncorrected p is {span}"
         found.append(Caveat("one-run-decides", text))
-    rank = {code: place for place, code in enumerate(SERIOUS)}
-    found.sort(key=lambda caveat: rank.get(caveat.code, len(rank)))
-    return iter(dict.fromkeys(found))
+    return gravest_first(dict.fromkeys(found))
 
 
 def capital(text: str, name: str = "") -> str:
@@ -368,7 +371,7 @@ def capital(text: str, name: str = "") -> str:
 
 
 def _variance(rows: Sequence[VarianceRow], runs: float = 1.0, text: float = 1.0) -> float:
-    """Var(delta) with so many times the runs and segments."""
+    """Var(delta) with `runs` times as many runs and `text` times as many segments."""
     times = {RUNS: runs, "rest": runs * text}
     return math.fsum(
         row.sd**2 / row.n / times.get(row.source, text)
@@ -407,7 +410,7 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
     kind, unit = counts.kind, "document" if "document" in test.unit else "segment"
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
-            return "use the test `crossed`, which speaks of new runs"
+            return "use the test `crossed`, which generalises to new runs"
         whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
         return f"2 more {kind}s of {whose}"
     if any(note.code == "run-effect" for note in test.notes):
@@ -446,7 +449,7 @@ def _about(times: float) -> str:
 
 
 def _rounded(number: float) -> int:
-    """Up to two digits."""
+    """Rounded up, to two digits."""
     step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
     return max(math.ceil(number / step) * step, 1)
 
@@ -512,12 +515,13 @@ SCOPES = {
 
 
 def _scope(test: TestResult) -> str:
-    runs = "new" in test.generalises_to.partition(" and ")[2] or test.unit == "replica"
-    return "runs" if test.unit == "replica" else "both" if runs else "text"
+    if test.unit == "replica":
+        return "runs"
+    return "both" if "new" in test.generalises_to.partition(" and ")[2] else "text"
 
 
 def _detail(cell: Result, test: TestResult, interval: str) -> str:
-    """By which test, corrected how, from how many runs, and of what it speaks."""
+    """p, the test, its correction, the number of runs, and what the test generalises to."""
     p = adjusted(test)
     if p is None:
         return f"No p by {test.method}: {test.note or 'it has none'}."
@@ -539,7 +543,7 @@ def _detail(cell: Result, test: TestResult, interval: str) -> str:
     else:
         words.append(f"runs {test.replica_a} and {test.replica_b}")
     of = f" The interval is a {interval}." if interval else ""
-    return f"{p_equation(p)} ({', '.join(words)}).{of} It speaks of {test.generalises_to}."
+    return f"{p_equation(p)} ({', '.join(words)}).{of} It holds for {test.generalises_to}."
 
 
 def interval_name(cell: Result, test: TestResult) -> str:
@@ -594,7 +598,7 @@ def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
         text += f", {_likely(new)} on {'new ones' if cell.suite else 'a new one'}"
     prior = "taking every true difference as equally likely"
     if systems := test.details.get("superior_systems"):
-        prior = f"taking true differences as large as the scores of {systems:.0f} systems show"
+        prior = f"assuming true differences as large as those among the scores of {systems:.0f} systems"
     yield f"{text} (90% intervals; {prior})."
 
 

@@ -47,17 +47,17 @@ class Results:
     inputs: Sequence[str] = ()
     """What looks wrong with the inputs."""
     doubts: Sequence[Doubt] = ()
-    """Of outputs that can hardly be translations of these segments."""
+    """About outputs that can hardly be translations of these segments."""
     design: str = "runs"
     """What replicas are."""
     sha256: Mapping[str, str] = field(default_factory=dict)
-    """Of what was compared, by what it is."""
+    """Hashes of what was compared, by what it is."""
     people: Sequence[str] = ()
     """Metrics that are judgements of people."""
     undirected: Sequence[str] = ()
-    """Metrics of which nothing says whether more or less is better."""
+    """Metrics for which nothing says whether more or less is better."""
     command: str = ""
-    """That compares."""
+    """The command that compares; empty in Python."""
 
     @property
     def warnings(self) -> list[str]:
@@ -130,7 +130,7 @@ def compare(
     testset
         Name of the test set or of the suite.
     suite
-        Weights of its test sets; without any, the stores are of one test set.
+        Weights of the test sets of the suite; empty if there is one test set.
     dev
         The same systems on the tuning set; suites have none.
     systems
@@ -140,7 +140,7 @@ def compare(
     families
         How many families of pairs are corrected together; by default those of these metrics.
     looks
-        Those at this test set, by which its metric has decided how many replicas there are.
+        The looks at this test set, which decided by one metric how many replicas there are.
     summaries
         Whether to compute the spread of every system; a look needs only the tests.
     """
@@ -270,7 +270,7 @@ def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) 
 
 
 def sha256_of(stores: Sequence[SegmentStatistics]) -> dict[str, str]:
-    """Of references and outputs, of which those are known; a table of scores has neither."""
+    """Hashes of references and outputs, where known; a table of scores has neither."""
     known: dict[str, str] = {}
     for store in stores:
         for name, metadata in store.metadata.items():
@@ -283,7 +283,7 @@ def sha256_of(stores: Sequence[SegmentStatistics]) -> dict[str, str]:
 def _overlaps(
     systems: Mapping[str, SystemSummary], tests: Sequence[TestResult], confidence: float
 ) -> tuple[Overlap, ...]:
-    """Every tested pair by every interval method."""
+    """The overlap of every tested pair by every interval method."""
     overlaps = []
     for a, b in dict.fromkeys((result.a, result.b) for result in tests):
         first, second = systems[a].intervals, systems[b].intervals

@@ -1,4 +1,4 @@
-"""With how many decimals scores and differences of a metric are printed; the one place."""
+"""How many decimals scores and differences of a metric are printed with: the one place that decides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 MOST = 8
 NOTHING = 1e-9
-"""Of a score: a spread that arithmetic leaves."""
+"""Share of a score: a spread up to this is rounding error."""
 
 
 def decimals_of(
@@ -19,9 +19,9 @@ def decimals_of(
     s_test: Iterable[float | None] = (),
     se: Iterable[float | None] = (),
 ) -> int:
-    """So many that a spread over runs (`s_test`) shows, and that what rounding hides is at most a
-    tenth of what another test set would change (`s_sel`) and half of the standard error of a
-    difference (`se`), by their medians; two at least, of scores up to 1 three.
+    """Enough to show a spread over runs (`s_test`), with a rounding error of at most a tenth of what
+    another test set would change (`s_sel`) and half the standard error of a difference (`se`). Medians
+    decide. At least two, or three for scores up to 1.
 
     >>> decimals_of([30.1, 29.4], s_test=[0.2])
     2
@@ -35,5 +35,5 @@ def decimals_of(
 
 
 def _middle(values: Iterable[float | None], top: float) -> float:
-    """The median of those that are something beside `top`; 0 where there is none."""
+    """The median of the values that are not negligible beside `top`; 0 if there are none."""
     return float(np.median([v for v in values if v and v > NOTHING * top] or [0.0]))

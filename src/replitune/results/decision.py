@@ -18,7 +18,7 @@ from replitune.significance.settings import Rule
 from replitune.statistics.plausibility import Doubt
 
 ODD_RUN = 0.01
-"""p of the oddest run, of normal runs, below which nothing is decided."""
+"""Nothing is decided if p of the oddest run, assuming normal runs, is at most this."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ def junit(decision: Decision) -> str:
 def decide(
     results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = (), allow_odd_runs: bool = False
 ) -> Decision:
-    """Of every pair (A, B): B is better than A, not worse than A by the margin, or the same within
-    it. Not so of outputs that can hardly be translations of these segments, nor where a run is so odd
-    that runs of its system are not normal, unless that is allowed: a system whose bad runs were not
-    drawn passes too often."""
+    """Whether, in every pair (A, B), B is better than A, not worse than A by the margin, or the same
+    within it. Never for outputs that can hardly be translations of these segments, nor, unless that is
+    allowed, where a run is so odd that its system's runs are not normal: such a system would pass too
+    often, when none of its bad runs was drawn."""
     pairs = tuple(
         _pair(result, answer, rule, doubts, allow_odd_runs)
         for result in results
@@ -95,7 +95,8 @@ def _pair(
     assert test is not None
     refused = [doubt.text for doubt in doubts if doubt.system in (answer.a, answer.b)]
     if answer.state == "these-outputs":
-        refused.append(f"{answer.grave[0].sentence} No rule holds of these outputs; next: {answer.next}")
+        text = f"{answer.grave[0].sentence} No rule can be decided from these outputs; next: {answer.next}"
+        refused.append(text)
     p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
     if test.details.get("p_odd_run", 1.0) <= ODD_RUN and not allow_odd_runs:
         refused += [note.text for note in test.notes if note.code == "unstable-run"]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def adjusted(result: TestResult | None) -> float | None:
-    """p after correction where there was one."""
+    """p, corrected if there is a correction."""
     if result is None:
         return None
     return result.p if result.p_adjusted is None else result.p_adjusted
@@ -39,7 +39,7 @@ def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, 
 
 
 def at_the_top(cell: Result, system: str) -> bool:
-    """Whether it has the best mean of several systems, or is not shown to differ from that one."""
+    """Whether the system has the best mean of several, or is not shown to differ from the one that has."""
     if cell.neutral or len(cell.systems) < 2:
         return False
     answer = cell.answer((cell.ranked[0], system))
@@ -48,5 +48,5 @@ def at_the_top(cell: Result, system: str) -> bool:
 
 
 def interval_methods(cell: Result) -> list[str]:
-    """Of the confidence intervals of its systems."""
+    """The methods of its systems' confidence intervals."""
     return list(dict.fromkeys(m for system in cell.systems.values() for m in system.ci))

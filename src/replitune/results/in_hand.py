@@ -23,7 +23,7 @@ def looks_in_hand(
     design: str = "runs",
     suite: Mapping[str, float] = MappingProxyType({}),
 ) -> Record:
-    """Every look at the replicas in hand, which are taken for the most that there may be."""
+    """Every look at the replicas in hand, as if there could be no more than these."""
     named = [numbered(store) for store in stores]
     return all_looks(plan_of(named, tests, settings, design, suite), named)
 
@@ -34,12 +34,12 @@ class Advice:
 
     plan: Plan
     looks: list[Look]
-    """As far as these replicas go."""
+    """Those for which there are enough replicas."""
     have: Mapping[str, Mapping[str, int]]
 
     @property
     def wanted(self) -> dict[str, int]:
-        """By system, how many more replicas, of all kinds together."""
+        """How many more replicas each system should get, of all kinds together."""
         at = self.looks[-1].wanted if self.looks else self.plan.first
         if self.looks and not self.looks[-1].next:
             return {}
@@ -63,7 +63,7 @@ def advise(
     most: int,
     suite: Mapping[str, float] = MappingProxyType({}),
 ) -> Advice:
-    """What the rule advises for the replicas in hand, of at most `most` of each kind."""
+    """What the rule advises after the replicas in hand, if there may be `most` of each kind."""
     named = [numbered(store) for store in stores]
     plan = plan_of(named, tests, settings, "runs", suite, most)
     have = {name: kinds_of(system) for name, system in named[0].systems.items()}
@@ -78,7 +78,7 @@ def plan_of(
     suite: Mapping[str, float] = MappingProxyType({}),
     most: int = 0,
 ) -> Plan:
-    """Of replicas in hand; at least `most` of each kind, or as many as there are."""
+    """The plan for replicas in hand: up to `most` of each kind, or as many as there are if that is more."""
     store = stores[0]
     kinds = {name: kinds_of(system) for name, system in store.systems.items()}
     return make_plan(
@@ -95,7 +95,7 @@ def plan_of(
 
 
 def kinds_of(system: SystemStatistics) -> dict[str, int]:
-    """Numbers of replicas by what they come from."""
+    """Numbers of replicas by kind."""
     prefixes = [Replica(id).prefix for id in system.replicas]
     return {
         "seeds" if prefix == "seed" else prefix: prefixes.count(prefix)
@@ -104,8 +104,8 @@ def kinds_of(system: SystemStatistics) -> dict[str, int]:
 
 
 def numbered(store: SegmentStatistics) -> SegmentStatistics:
-    """With replicas called by kind and number, from 1 and without gaps, in the order of their
-    names, as looks want them."""
+    """The same with replicas named by kind and number, from 1 without gaps, in the order of their
+    names, as looks require."""
     return replace(store, systems={name: _numbered(s) for name, s in store.systems.items()})
 
 

@@ -1,5 +1,5 @@
-"""One look: `comparing.compare` of the replicas at hand, with the rule of looks on top, which says
-what is settled and which systems get more."""
+"""One look: `comparing.compare` of the replicas at hand, and the rule of looks, which says what is
+settled and which systems get more replicas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from replitune.significance.looks.settings import FEWEST, RuleSettings
 from replitune.statistics.segments import SegmentStatistics
 
 DRIFT = 0.01
-"""p below which batches of replicas are called unlike."""
+"""p below which batches of replicas are said to differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Seen:
     """None without a p."""
     delta: float | None = None
     shares: tuple[float, float] = (0.0, 0.0)
-    """Of what runs leave open, the share of A and that of B."""
+    """The shares of A and of B in what runs leave open."""
     p: float = 1.0
     """The ordinary p, as if this were the only look."""
     why: str | None = None
@@ -61,13 +61,13 @@ def next_look(
     stores: Sequence[SegmentStatistics],
     missing: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Look:
-    """The look after these.
+    """The look that follows `before`.
 
     Parameters
     ----------
     stores
-        Of the deciding test set, or of all test sets of the suite in their order: the replicas
-        that there are. Those beyond what this look wants are left out.
+        The replicas that exist, on the deciding test set or on each test set of the suite in order.
+        Those beyond what this look wants are left out.
     missing
         By system, replicas that could not be made, and why.
     """
@@ -116,7 +116,7 @@ def next_look(
         marked = with_partners(marked, unsettled)
     growing = {name: plan.following(name, wanted[name]) for name in wanted if name in marked}
     following = {name: n for name, n in growing.items() if n is not None}
-    if not following:  # the last look: what is left is tested as it stands
+    if not following:  # the last look: pairs that are still open are tested as usual
         for i, s in enumerate(seen):
             if not rejected[i] and s.outlook is not None:
                 p[i] = min(p[i], s.p)
@@ -157,8 +157,8 @@ def next_look(
 
 
 def batches_p(plan: Plan, stores: Sequence[SegmentStatistics]) -> float:
-    """p of H0: replicas of a system and kind score alike, at whichever look they came; F tests of
-    the systems, which are independent, by Fisher's product."""
+    """p of H0: replicas of a system and kind score alike, whichever look they were made for. F tests
+    of the systems, which are independent, are combined by Fisher's method."""
     from scipy.special import chdtrc, fdtrc
 
     logs = []
@@ -194,8 +194,8 @@ def all_looks(plan: Plan, stores: Sequence[SegmentStatistics]) -> Record:
 
 
 def looks_so_far(plan: Plan, stores: Sequence[SegmentStatistics]) -> list[Look]:
-    """The looks at replicas that are in hand, as far as these go: none when there are fewer than
-    the first one wants. The last one asks for what is not there, or is the end."""
+    """The looks for which there are enough replicas in hand: none if there are fewer than the first one
+    wants. The last one asks for replicas that do not exist, or ends the looks."""
     have = {
         name: min(
             (
@@ -217,7 +217,7 @@ def looks_so_far(plan: Plan, stores: Sequence[SegmentStatistics]) -> list[Look]:
 
 
 def with_partners(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str]:
-    """These and the systems paired with them, which get more replicas together."""
+    """These systems and all that pairs connect with them: they get more replicas together."""
     advancing = set(marked)
     while more := {x for a, b in pairs for x in (a, b) if {a, b} & advancing} - advancing:
         advancing |= more
@@ -225,7 +225,7 @@ def with_partners(marked: set[str], pairs: Sequence[tuple[str, str]]) -> set[str
 
 
 def first_replicas(store: SegmentStatistics, plan: Plan, wanted: Mapping[str, int]) -> SegmentStatistics:
-    """The replicas that a look wants, of those that there are, in the order of their names."""
+    """The existing replicas that a look wants, in the order of their names."""
     systems = {}
     for name, n in wanted.items():
         if name not in store.systems:
@@ -243,11 +243,11 @@ NO_P_WORDS = {
     "few-documents": "too few documents",
     "zero-variance": "zero variance",
 }
-"""By the code of a note of the test, why a look has no p."""
+"""Why a look has no p, by the code of the test's note."""
 
 
 def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, n: tuple[int, int]) -> Seen:
-    """A pair with n replicas."""
+    """One pair, whose systems have n replicas."""
     if min(n) < 1:
         lost = a if n[0] < 1 else b
         return Seen(a, b, n, None, why=f"no run of {lost}", needs_runs=True)
@@ -257,7 +257,7 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
         codes = [note.code for note in row.notes]
         why = next((words for code, words in NO_P_WORDS.items() if code in codes), None)
         return Seen(a, b, n, None, row.delta, why=why, needs_runs=min(n) < 2)
-    # the parts of runs, those of A first
+    # put the parts of the variance from runs first, and among these those of A
     known = row.uncertainty
     order = sorted(range(len(known.runs)), key=lambda part: known.runs[part][0] != a)
     rest = range(len(known.runs), known.parts.values.shape[-1])
@@ -278,14 +278,14 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
 
 
 def _to_come(plan: Plan, wanted: Mapping[str, int], system: str, replicas: Sequence[str]) -> int:
-    """How many more replicas of the kinds of a group there may be."""
+    """How many more replicas there may be of the kinds that these replicas have."""
     kinds = {Replica(id).prefix for id in replicas}
     now = plan.counts(system, wanted[system])
     return sum(most - now[kind] for kind, most in plan.most[system].items() if prefix_of(kind) in kinds)
 
 
 def prefix_of(kind: str) -> str:
-    """Of the names of replicas of a kind."""
+    """How the names of replicas of a kind begin."""
     return "seed" if kind == "seeds" else kind
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from replitune.errors import ReplituneError
 from replitune.results.looking import next_look
 from replitune.results.rows import row_schema, write_table
+from replitune.results.wording import count
 from replitune.running.files import atomic_open
 from replitune.significance.looks.record import Abandoned, PairLook, Plan, Record, read_record
 from replitune.statistics.segments import SegmentStatistics
@@ -21,11 +22,11 @@ from replitune.statistics.store import read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics, joined
 
 ROWS = pa.schema([("look", pa.int64()), *row_schema(PairLook)])
-"""A pair at a look."""
+"""The columns for a pair at a look."""
 
 
 def write_record(path: str | Path, record: Record) -> None:
-    """As JSON, and beside it as Parquet, a row for each look and pair."""
+    """Write it as JSON, and beside it as Parquet with a row for each look and pair."""
     rows = [
         {"look": look.number, **msgspec.structs.asdict(pair)}
         for look in record.looks
@@ -71,7 +72,7 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
 
 
 def later_files(folder: Path, number: int) -> list[Path]:
-    """What later looks wrote."""
+    """The files of later looks."""
     paths = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
     return [path for path in paths if path.stem.isdigit() and int(path.stem) > number]
 
@@ -91,20 +92,20 @@ def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
         looks = max(len(r.looks) for r in records if r.plan == records[0].plan)
         known.append(Abandoned(looks=looks, plan=records[0].plan))
         print(
-            f"warning: after {looks} looks, what was fixed before the first one has changed: "
-            "the record starts over, and p is no longer quite at its level",
+            "warning: settings that were fixed before the first look changed after "
+            f"{count(looks, 'look')}: the record starts over, and p no longer keeps its level exactly",
             file=sys.stderr,
         )
     return known
 
 
 def look_lines(record: Record) -> list[str]:
-    """A look in words."""
+    """The last look in words."""
     look, used = record.looks[-1], record.runs
-    count = {word: sum(p.decision == word for p in look.pairs) for word in ("settled", "futile")}
+    settled, futile = (sum(p.decision == word for p in look.pairs) for word in ("settled", "futile"))
     lines = [
-        f"look {look.number}: {count['settled']} of {len(look.pairs)} pairs settled, "
-        f"{count['futile']} that more runs would hardly settle"
+        f"look {look.number}: {settled} of {count(len(look.pairs), 'pair')} settled, "
+        f"{futile} that more runs would hardly settle"
     ]
     for name, n in look.next.items():
         lines.append(f"  {name}: {look.systems[name].n} runs of each kind so far, {n} wanted")

@@ -1,4 +1,4 @@
-"""How numbers are printed, everywhere the same."""
+"""How numbers are printed, the same everywhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MISSING = "–"
 
 
 def score(value: float | None, decimals: int = 2) -> str:
-    """A score or a difference of scores; of a metric, with `Result.decimals`."""
+    """A score or a difference of scores; for a metric, pass `Result.decimals`."""
     return MISSING if value is None else f"{value:z.{decimals}f}"
 
 
@@ -33,7 +33,7 @@ def p_value(value: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """A probability: `.87`; never 0 or 1 where it is not."""
+    """A probability: `.87`; 0 and 1 only where it is exactly that."""
     if value is None:
         return MISSING
     if 0 < value < 0.005:
@@ -50,7 +50,7 @@ def p_equation(value: float | None) -> str:
 
 
 def ends(low: float, high: float, decimals: int = 2) -> tuple[str, str]:
-    """The ends of an interval, with more decimals where these would make one of them both.
+    """The ends of an interval, with more decimals where both would look the same.
 
     >>> ends(0.001, 0.004), ends(-0.001, 0.3, 1)
     (('0.001', '0.004'), ('0.0', '0.3'))

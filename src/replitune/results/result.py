@@ -1,6 +1,6 @@
 """One test set under one metric: all results of the tests, from memory or from disk.
 
-Everything that people read comes from here; what they read about a pair, from its `answers`.
+Everything that people read comes from here, and what they read about a pair from `answers`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ METADATA = (
     "suite",
     "missing",
 )
-"""Fields that no row has: in the metadata of the file of notes."""
+"""Fields that are not in rows but in the metadata of the file of notes."""
 
 METHOD_FIELDS = (
     "p",
@@ -77,7 +77,7 @@ class Overlap:
     a: str
     b: str
     method: str
-    """Of the interval: riezler, clark, fu."""
+    """The interval's: riezler, clark, fu."""
     ratio: float | None
     notes: tuple[Note, ...] = ()
 
@@ -102,22 +102,22 @@ class Result:
     lead_method: str
     """The test that leads (`significance.registry.leading`): it decides verdicts, ranks and looks."""
     systems: Mapping[str, SystemSummary]
-    """By name, in their order; those with outputs on this test set."""
+    """The systems with outputs on this test set, by name, in order."""
     tests: tuple[TestResult, ...]
     """Pair by pair and, within a pair, method by method."""
     overlaps: tuple[Overlap, ...] = ()
     suite: Mapping[str, float] = field(default_factory=dict)
-    """Weights of its test sets, where `testset` is the name of a suite."""
+    """Weights of the test sets, if `testset` is the name of a suite."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
     judged: bool = False
-    """By people, who judge outputs: of single ones, too, they say which is better."""
+    """Whether people judged the outputs: they can say which is better of single outputs, too."""
     name: str = ""
     """The metric's name in print; by default what papers call it, or its id."""
     read_histograms: Mapping[tuple[str, str, str], Histogram] | None = field(
         default=None, repr=False, compare=False
     )
-    """From disk, where the tests have no distributions; see `histograms`."""
+    """Of a result from disk, whose tests have no distributions; see `histograms`."""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -139,7 +139,7 @@ class Result:
         return {((result.a, result.b), result.method): result for result in self.tests}
 
     def test(self, pair: tuple[str, str], method: str) -> TestResult | None:
-        """Of B against A, whichever way round the pair was tested."""
+        """The test of B against A, whichever way round the pair was tested."""
         found = self._tests.get((pair, method))
         turned = None if found else self._tests.get((pair[::-1], method))
         return turned.swapped() if turned else found
@@ -150,11 +150,11 @@ class Result:
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """What is told of each pair."""
+        """The answer about each pair."""
         return answers_of(self)
 
     def answer(self, pair: tuple[str, str]) -> Answer | None:
-        """About a pair, in either order."""
+        """The answer about a pair, given in either order."""
         return self._answers.get(frozenset(pair))
 
     @cached_property
@@ -162,17 +162,17 @@ class Result:
         return {frozenset((one.a, one.b)): one for one in self.answers}
 
     def ahead_last(self, pair: tuple[str, str]) -> tuple[str, str]:
-        """The pair with the system that is ahead as B, as answers tell it."""
+        """The pair, with the system that is ahead by its answer as B."""
         one = self.answer(pair)
         return pair if one is None or one.ahead != pair[0] else (pair[1], pair[0])
 
     def better_by(self, delta: float) -> float:
-        """By how much B is better, of a difference B - A."""
+        """By how much B is better, given the difference B - A."""
         return delta if self.higher_is_better or self.neutral else -delta
 
     @property
     def closest(self) -> tuple[str, str] | None:
-        """The pair about which there is most to see: p of the lead test nearest to .05."""
+        """The pair with most to see: its p by the lead test is nearest to .05."""
 
         def distance(pair: tuple[str, str]) -> float:
             result = self.lead_test(pair)
@@ -207,7 +207,7 @@ class Result:
         return self.word.partition(":")[0] == "length"
 
     def rankings(self) -> dict[str, Ranking]:
-        """Order, wins and clusters of the systems by each method; none where more is not better, or of
+        """Order, wins and clusters of the systems by each method; none if more is not better, or for
         single runs that nobody judged."""
         if self.neutral:
             return {}
@@ -228,7 +228,7 @@ class Result:
 
     @cached_property
     def decimals(self) -> int:
-        """With how many decimals its scores and differences are printed, everywhere."""
+        """How many decimals its scores and differences are printed with, everywhere."""
         systems = self.systems.values()
         return decimals_of(
             [summary.avg for summary in systems],
@@ -304,7 +304,7 @@ class Result:
         }
 
     def _tables(self) -> dict[str, tuple[list[dict[str, Any]], pa.Schema]]:
-        """Rows and columns of each file, by what its name adds to the metric's."""
+        """Rows and columns of each file, by what its name adds to that of the metric."""
         from replitune.results import rows
 
         tests = [{**vars(row), **row.details, "note": row.note} for row in self.tests]

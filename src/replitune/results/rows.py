@@ -58,7 +58,7 @@ OVERLAPS = _schema((pa.string(), "a b method"), (pa.float64(), "ratio"), (pa.str
 VARIANCES = _schema(
     (pa.string(), "a b method source about"), (pa.float64(), "sd low high n share share_low share_high")
 )
-"""`significance.variances.VarianceRow`, of each pair."""
+"""A row for each `significance.variances.VarianceRow` of each pair."""
 
 HISTOGRAMS = _schema(
     (pa.string(), "method a b"), (pa.int32(), "bin"), (pa.float64(), "left right"), (pa.int64(), "count")
@@ -69,14 +69,14 @@ ANSWERS = _schema(
     (pa.float64(), "size low high p"),
     (pa.string(), "sentence next answer"),
 )
-"""What is told of each pair; `answer` is all of it, as JSON (docs/answer.schema.json)."""
+"""The answer about each pair; the column `answer` has all of it as JSON (docs/answer.schema.json)."""
 
 NOTES = _schema((pa.string(), "row code text about a b system statistic method"))
-"""Notes, and which row of the other files has each: of a test, a system or an overlap."""
+"""Notes, each with the row of the other files that it is about: a test, a system or an overlap."""
 
 
 def write_histograms(path: str | Path, histograms: Mapping[Pair, Histogram]) -> None:
-    """Distributions as equal bins, the observed difference in range."""
+    """Distributions in bins of equal width, in whose range the observed difference is."""
     columns: dict[str, list[object]] = {name: [] for name in HISTOGRAMS.names}
     for (a, b, method), (edges, counts) in histograms.items():
         bins = len(counts)
@@ -109,7 +109,7 @@ Row = TypeVar("Row")
 
 
 def row_schema(kind: type) -> pa.Schema:
-    """The columns of a class with fields: numbers, words, lists of numbers and None."""
+    """The columns for a class whose fields are numbers, strings, lists of numbers or None."""
     types: dict[Any, pa.DataType] = {
         float: pa.float64(),
         int: pa.int64(),
@@ -139,7 +139,7 @@ def write_table(
     schema: pa.Schema,
     metadata: Mapping[str, object] | None = None,
 ) -> None:
-    """The columns of `schema`; `metadata` as JSON."""
+    """Write the columns of `schema`, and `metadata` as JSON."""
     columns = {name: [row.get(name) for row in rows] for name in schema.names}
     table = pa.table(columns, schema=schema)
     if metadata is not None:
@@ -154,7 +154,7 @@ def _write(path: str | Path, table: pa.Table) -> None:
 
 
 def read_tests(path: str | Path) -> list[dict[str, Any]]:
-    """Rows of tests, each with `details` in place of the columns that only some report."""
+    """Rows of tests; columns that only some tests report are in `details`."""
     table = read_table(path, JUDGED_TESTS if "judged" in _read(path).column_names else TESTS)
     for row in table:
         counted = {name: row.pop(name) for name in (*DETAILS, *OF_PEOPLE) if name in row}

@@ -48,11 +48,11 @@ def _note(record: Record, last: PairLook) -> Note:
         return Note("looks-settled", text)
     n = f"{last.n_a} and {last.n_b}"
     if last.decision == FUTILE:
-        text = f"more runs than {n}, up to {up_to}, are unlikely ({100 * plan.futility:g}%) to change that"
+        text = f"more runs than {n} (at most {up_to}) are unlikely ({100 * plan.futility:g}%) to settle it"
         return Note("looks-futile", text)
     if (last.n_a, last.n_b) == tuple(most):
         return Note("looks-open", f"not settled at {up_to} runs")
     text = f"not settled with {n} of at most {up_to} runs"
     if last.left and sum(last.left) > 0:
-        text += ", but more runs of these would tell too little"
+        text += ", but further runs of these systems would tell too little"
     return Note("looks-open", f"{text} ({looks} looks)" if looks > 1 else text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from replitune import __version__
-from replitune.results.answer import AHEAD, SERIOUS, Answer, Caveat, capital, tone
+from replitune.results.answer import AHEAD, Answer, Caveat, capital, gravest_first, tone
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed, plain
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from replitune.results.result import Result
 
 NAMED = 3
-"""Systems that are named; of more, the number."""
+"""Up to so many systems are named; of more, only the number is given."""
 MOST_GIVEN = 4
-"""Remarks on what was given that are told one by one."""
-GUESSED = "Nothing says whether more or less of {} is better; more is taken as better"
+"""Remarks on the inputs that are told one by one; further ones are told together."""
+GUESSED = "It is not known whether higher or lower {} is better; higher is assumed"
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
 
@@ -32,7 +32,7 @@ class Headline(msgspec.Struct, frozen=True):
     tone: str
     """amber where a caveat changes the reading, else blue where a pair is decided, else grey."""
     decided: int
-    """Pairs, by the first metric."""
+    """Number of decided pairs, by the first metric."""
     pairs: int
 
 
@@ -42,11 +42,11 @@ class Provenance(msgspec.Struct, frozen=True):
     version: str
     seed: int
     settings: dict[str, Any]
-    """Of the tests."""
+    """Settings of the tests."""
     inputs: dict[str, str]
     """sha256 by what was read: ``references of t``, ``A run-001 on t``, the file of a table of scores."""
     command: str = ""
-    """That made it; empty in Python."""
+    """The command that made it; empty in Python."""
     cite: str = CITE
 
 
@@ -55,7 +55,8 @@ class Summary(msgspec.Struct, frozen=True):
 
     headlines: tuple[Headline, ...]
     trust: tuple[Caveat, ...]
-    """Those of all answers by the first metric of each test set, each kind once, gravest first."""
+    """Caveats on the inputs and on all answers by the first metric of each test set: each kind once,
+    gravest first."""
     counts: str
     next: str
     provenance: Provenance | None = None
@@ -100,12 +101,12 @@ def summarise_answers(
     undirected: Sequence[str] = (),
     remarks: Sequence[Caveat] = (),
 ) -> Summary:
-    """From the results of each (test set, metric).
+    """What the results of each (test set, metric) say together.
 
-    `people`: metrics that are judgements. `given`: what looks wrong with what was given.
-    `doubts`: why outputs can hardly be translations of these segments; then this is what is said.
-    `undirected`: metrics of which nothing says whether more or less is better. `remarks`: what else is
-    to be known.
+    `people`: metrics that are judgements. `given`: what looks wrong with the inputs. `doubts`: why
+    outputs can hardly be translations of these segments; if there are any, headlines say only that.
+    `undirected`: metrics for which nothing says whether more or less is better. `remarks`: what else
+    readers must know.
     """
     testsets: dict[str, list[Result]] = {}
     for cell in cells:
@@ -151,7 +152,7 @@ def _missing(cells: Sequence[Result]) -> list[Caveat]:
 
 
 def _disagreements(cells: Sequence[Result]) -> list[Caveat]:
-    """Tests that fall on another side of the level than the one that leads."""
+    """Tests whose p is on the other side of the level from that of the test that leads."""
     sides: dict[tuple[str, str], list[bool]] = {}
     for cell in cells:
         led = {frozenset((one.a, one.b)): one for one in cell.answers if one.p is not None}
@@ -190,7 +191,7 @@ def _headline(
 
 
 def _of_one(cell: Result) -> str:
-    """What there is to say of a system without another."""
+    """What can be said of a single system."""
     ((name, system),) = cell.systems.items()
     text = f"{name} scored {score(system.avg, cell.decimals)} {cell.name}"
     if system.n > 1 and system.s_test is not None:
@@ -203,7 +204,7 @@ MOST_WORDS = 30
 
 
 def with_others(first: Answer, others: Sequence[Answer]) -> str:
-    """The sentence of the first metric, and what others say, where there is room."""
+    """The sentence by the first metric, and what other metrics say as far as there is room."""
     groups: dict[str, list[str]] = {}
     for other in others:
         if other.state in AHEAD:
@@ -244,7 +245,7 @@ def _of_outputs(cell: Result) -> str:
 
 
 def _against(cell: Result, baseline: str) -> str:
-    """Of many systems, each against the baseline."""
+    """The sentence about systems that are each compared with the baseline."""
     better = [a.ahead for a in cell.answers if a.state in AHEAD and a.ahead not in (None, baseline)]
     worse = [a.behind for a in cell.answers if a.state in AHEAD and a.ahead == baseline]
     of = len(cell.answers)
@@ -263,7 +264,7 @@ def _against(cell: Result, baseline: str) -> str:
 
 
 def _leader(cell: Result) -> str:
-    """``TOTAL leads, ahead of all but R2; 16 of 21 pairs decided.``"""
+    """``TOTAL leads by BLEU, ahead of all but R2; 16 of 21 pairs decided.``"""
     best, others = cell.ranked[0], cell.ranked[1:]
     beaten = {a.behind for a in cell.answers if a.state in AHEAD and a.ahead == best}
     known = [name for name in others if any({best, name} == {a.a, a.b} for a in cell.answers)]
@@ -281,10 +282,10 @@ def _leader(cell: Result) -> str:
 
 
 def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat, ...]:
-    """Each kind once, with where it is found first and in how many places more."""
+    """Each kind of caveat once, with the first place where it is found and the number of others."""
     kinds: dict[str, dict[Caveat, str]] = {}
     several = len(answers) > 1
-    for caveat in given:  # of what was given each has its own, up to some number
+    for caveat in given:  # each is a kind of its own, up to some number
         number = sum(key.partition(" ")[0] == caveat.code for key in kinds)
         kinds.setdefault(f"{caveat.code} {min(number, MOST_GIVEN)}", {})[caveat] = ""
     for answer in answers:
@@ -303,8 +304,7 @@ def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat,
         else:
             more = f"; {count(rest, 'more such note')}" if rest else ""
             merged.append(Caveat(code, f"{first.text}{where}{more}", "" if rest else first.about))
-    rank = {code: place for place, code in enumerate(SERIOUS)}
-    return tuple(sorted(merged, key=lambda caveat: rank.get(caveat.code, len(rank))))
+    return gravest_first(merged)
 
 
 def _runs(answer: Answer) -> tuple[tuple[str, int], ...]:
@@ -328,7 +328,7 @@ def _counts(cells: Sequence[Result]) -> str:
 
 
 def _next(cells: Sequence[Result], baseline: str | None) -> str:
-    """Of the pair that matters most and is open: the best system or baseline, and its nearest rival."""
+    """What is next for the open pair that matters most: best system or baseline, and its nearest rival."""
     for cell in cells:
         anchor = baseline if baseline in cell.systems else cell.ranked[0]
         open_ = [a for a in cell.answers if not a.decided]

@@ -1,4 +1,4 @@
-"""How metrics, tests, intervals and corrections are called in print."""
+"""What metrics, tests, intervals and corrections are called in print."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
 """Interval methods as Fu et al. (2016), Table 7, call them."""
+LEVELS = {"system": "systems", "segment": "all judged outputs", "average": "systems within segments"}
+"""What a correlation of metrics with people is over."""
+COMPARISONS = {"williams": "Williams' test", "perm-systems": "PERM-SYS", "perm-both": "PERM-BOTH"}
+"""Tests of two metrics."""
 
 
 def base_name(word: str) -> str:
@@ -26,7 +30,7 @@ def base_name(word: str) -> str:
 
 
 def with_names(results: Sequence[Result]) -> list[Result]:
-    """The results; two metrics of one name also show their ids."""
+    """The results with names for print; metrics that share a name also show their ids."""
     names = {r.metric: title(base_name(r.word)) or r.metric for r in results}
     shown = list(names.values())
     for id, name in names.items():
@@ -36,7 +40,7 @@ def with_names(results: Sequence[Result]) -> list[Result]:
 
 
 def title(metric: str) -> str:
-    """Nothing where its class says nothing or is not installed."""
+    """A metric's name in print; empty if its class has none or is not installed."""
     return str(vars(METRICS[metric]).get("title", "")) if metric in METRICS.names else ""
 
 
@@ -79,7 +83,7 @@ FAMILIES = {
 
 
 def corrected(results: Sequence[Result], family: str) -> str:
-    """How p were corrected: ``corrected for all pairs of ... (max-t: crossed; Holm: clark)``."""
+    """How p-values were corrected: ``corrected for all pairs of ... (max-t: crossed; Holm: clark)``."""
     used: dict[str, list[str]] = {}
     for row in (row for result in results for row in result.tests):
         if row.correction is not None and row.method not in used.setdefault(row.correction, []):

@@ -63,7 +63,7 @@
     });
     return {
       node,
-      caption: `${largest.text} of the doubt about ${state.b} − ${state.a} by ${c.name} is ${largest.what}` +
+      caption: `${largest.text} of the doubt about ${state.b} − ${state.a} by ${c.name} is due to ${largest.what}` +
         (rows.length > 1 ? ` (${rows.filter((row) => row !== largest).map((row) => `${row.what} ${row.text}`).join(", ")})` : "") +
         ": shares of the variance of the difference.",
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, source: row.what, share: row.share })),
@@ -124,10 +124,10 @@
       x: { label: `power, by the true difference in ${c.name}`, labelAnchor: "center", labelArrow: "none", domain: [0, last], ticks: 6 },
       y: { label: null, domain: [0, 1], grid: true, ticks: 5 },
       marks: [
-        Plot.ruleY([0.8], { stroke: "var(--quiet)", strokeDasharray: "3 3" }),
+        Plot.ruleY([data.plans.wanted], { stroke: "var(--quiet)", strokeDasharray: "3 3" }),
         Plot.ruleX([observed], { stroke: "var(--ink)" }),
         Plot.line(rows, { x: "delta", y: "power", z: "name", stroke: (row) => (row.name === "the plan" ? "var(--c2)" : "var(--c1)"), strokeWidth: 2.2, curve: "monotone-x", clip: true }),
-        Plot.dot(plans, { x: "detectable", y: 0.8, r: 5, fill: (_, i) => (i ? "var(--c2)" : "var(--c1)") }),
+        Plot.dot(plans, { x: "detectable", y: data.plans.wanted, r: 5, fill: (_, i) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text(ends, { x: last, y: "y", text: "name", textAnchor: "start", dx: 6, fill: ({ i }) => (i ? "var(--c2)" : "var(--c1)") }),
         Plot.text([{ x: observed }], { x: "x", frameAnchor: "top", lineAnchor: "bottom", dy: -3, textAnchor: "middle", text: () => "observed", fill: "var(--quiet)" }),
       ],
@@ -136,7 +136,7 @@
       node,
       caption: `With ${same(n)} runs and ${N.toLocaleString("en")} segments, a difference of ${said.score(plan.detectable, d)} ${c.name} is found four times in five by crossed at ${data.alpha}` +
         (plans.length > 1 ? ` (this experiment: ${said.score(pair.detectable, d)})` : "") +
-        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.observed)}. From the variances of this experiment, which few runs know poorly; it speaks of ${c.says[c.lead]}.`,
+        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.observed)}. From the variances of this experiment, which few runs estimate poorly; it holds for ${c.says[c.lead]}.`,
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, plan: row.name, delta: row.delta, power: row.power })),
     };
   };
@@ -160,7 +160,7 @@
       ],
     });
     const keys = names.map((name, k) => `${name} ${["dark blue", "orange", "light blue", "purple", "green", "grey", "yellow"][k % 7]}`);
-    return { node, caption: `Score on the dev set at each iteration of every run: ${keys.join(", ")}. Where curves of one system end apart, it is itself a source of chance.`,
+    return { node, caption: `Score on the dev set at each iteration of every run: ${keys.join(", ")}. Where curves of one system end apart, tuning itself is a source of chance.`,
       rows: rows.map(({ system: name, run, iteration, score }) => ({ system: name, run, iteration, score })) };
   };
 
@@ -181,7 +181,7 @@
         Plot.text(rows, { y: "y", frameAnchor: "right", dx: 104, textAnchor: "end", text: "decision" }),
       ],
     });
-    return { node, caption: `${rows[0].b} − ${rows[0].a} by ${found.metric} at each look, runs of A + B, with the rule's interval of this pair alone: in it lies what all runs that there may be would show.`,
+    return { node, caption: `${rows[0].b} − ${rows[0].a} by ${found.metric} at each look, runs of A + B, with the rule's interval of this pair alone, which covers what all possible runs would show.`,
       rows: rows.map(({ y, ...row }) => row) };
   };
 

@@ -1,24 +1,24 @@
 // The pictures of the first screen: every system against the best or the baseline, or two systems by
-// every metric; who beats whom. Sizes, intervals, states and words are those of the answers.
+// every metric; who beats whom. Sizes, intervals, states and words are from the answers.
 (() => {
   const { state, set, said, data, cell, metricsOf, testOf, pairOf, system } = page;
   const { add, plot, clickable, colour, longest, tip, elided } = pictures;
   const INK = { blue: "var(--good)", amber: "var(--amber)", grey: "var(--quiet)" };
   const ink = (row) => (row.told && row.told.surely && row.told.tone === "blue" ? (row.x >= 0 ? "var(--good)" : "var(--bad)") : INK[row.told?.tone ?? "grey"]);
   const glyph = (row) => (row.told?.surely ? "triangle" : "circle");
-  // a text with the short forms of two names, at the start of which one of them stands
+  // a text that begins with one of the names, which is shortened
   const short = (text, names, label) => {
     const name = names.filter((one) => text.startsWith(`${one} `)).sort((x, y) => y.length - x.length)[0];
     return name === undefined ? text : label(name) + text.slice(name.length);
   };
-  // what is told of B against A, better to the right
+  // the answer about B against A, turned so that better is to the right
   const toldOf = (c, a, b) => {
     const pair = pairOf(c, a, b);
     if (!pair) return null;
     const turn = c.place.get(b) === pair.b ? 1 : -1, side = pair.told.side * turn;
     const { size, low, high } = pair.told;
     const ends = low === null ? null : side < 0 ? [-high, -low] : [low, high];
-    // runs of B against the mean of A, of A against that of B
+    // runs of A against the mean of B, then runs of B against the mean of A
     const [places, one] = [page.unpacked(pair.dots[2], 2, pair.dots[0], pair.dots[1]).map((x) => turn * x), c.systems[pair.a].n];
     const dots = [places.slice(0, one), places.slice(one)];
     return { ...pair.told, x: side * size, ends, margin: pair.margin, detectable: pair.detectable, dots: turn > 0 ? dots : dots.reverse() };
@@ -45,7 +45,7 @@
     ];
   };
 
-  // ---- two systems: a row for each metric on a scale of its own, 0 at one place, B better on the right
+  // ---- two systems: a row for each metric on its own scale, 0 at the same place, B better to the right
   const forest = (width) => {
     const rows = [];
     for (const c of metricsOf(state.testset)) {
@@ -128,12 +128,12 @@
       node,
       caption: `Every system against ${anchor}${best ? ", which has the best mean" : ", the baseline"}, by ${c.name} on ${c.testset}: the difference with its ${intervals.join(", ") || "no interval"} by ${c.lead}; filled: ${data.sure}` +
         (dots.length ? "; small dots are runs" : "") + (dots.some((dot) => dot.odd) ? ", ringed where far from the others of the system" : "") + "." +
-        (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing of other runs." : ""),
+        (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing about other runs." : ""),
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, system: row.name, n: row.n, score: row.avg, s_sel: row.sel, s_test: row.test, against: anchor, better_by: row.told && row.x, low: row.ends?.[0] ?? null, high: row.ends?.[1] ?? null, state: row.told?.state ?? null, cluster: row.cluster, rank_best: row.ranks?.[0] ?? null, rank_worst: row.ranks?.[1] ?? null, people_best: row.people?.[0] ?? null, people_worst: row.people?.[1] ?? null })),
     };
   };
 
-  // who beats whom: a cell for each two systems by the chosen test, its p where there is room
+  // who beats whom: a cell for each pair of systems by the chosen test, with p if there is room
   const matrix = (width) => {
     const c = cell(), names = c.systems.map((one) => one.name), label = elided(names, 14), left = longest(names.map(label));
     const rows = names.flatMap((a) => names.map((b) => ({ a, b, test: a === b ? null : testOf(c, a, b, state.test) }))).filter((row) => row.test);
@@ -166,11 +166,11 @@
     known ??= new Map([...document.querySelectorAll("#tables .verdicts li")].map((item) => [item.dataset.of, item]));
     return known;
   };
-  // the sentence of the chosen pair, and rows of the table for the chosen test set
+  // the sentence about the chosen pair, and rows of the table for the chosen test set
   const tell = () => {
     const c = cell(), pair = pairOf(c, state.a, state.b);
     const holder = document.getElementById("said");
-    // the sentence of the pair, where the page has it among all verdicts
+    // the sentence about the pair, if the page has it among the verdicts
     const names = pair ? [c.testset, c.metric, c.systems[pair.a].name, c.systems[pair.b].name] : [];
     const item = pair && sentences().get(JSON.stringify(names));
     let text = c.systems.length > 1 ? `${state.b} and ${state.a}: not tested by ${c.name}.` : "";

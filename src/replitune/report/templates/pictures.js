@@ -1,5 +1,5 @@
-// Pictures, drawn from the numbers of the page by Observable Plot, and saved from it. Each is a figure
-// of the page whose static picture, made by replitune, stands there until this one replaces it.
+// Pictures, drawn from the numbers of the page by Observable Plot, and saved from it. Each
+// replaces a static picture, made by replitune, in its figure of the page.
 const pictures = (() => {
   const { data, state, set, make, said } = page;
   const known = new Map();
@@ -15,7 +15,7 @@ const pictures = (() => {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
-  // alone, with the colours that it has here
+  // the picture alone, with the colours that it has on the page
   const standalone = (figure) => {
     const svg = figure.querySelector(".canvas svg").cloneNode(true);
     const style = getComputedStyle(document.documentElement);
@@ -121,7 +121,7 @@ const pictures = (() => {
     for (const id of known.keys()) show(id);
   });
   const STYLE = { background: "transparent", color: "var(--ink)", fontFamily: "inherit", fontSize: "12px", overflow: "visible" };
-  // Plot names the groups of its marks, which screen readers are not to read
+  // Plot labels the groups of its marks; screen readers should not read these labels
   const plot = (options) => {
     const node = Plot.plot({ style: STYLE, ...options });
     for (const group of node.querySelectorAll("g[aria-label]")) {
@@ -132,13 +132,13 @@ const pictures = (() => {
   };
   const clickable = (node, mark, rows, act) => {
     node.querySelector(`[data-mark="${mark}"]`).querySelectorAll("*").forEach((element) => {
-      const i = Plot.select(element).datum(); // marks of facets are deeper
+      const i = Plot.select(element).datum(); // marks of facets are nested deeper
       if (element.tagName === "g" || rows[i] === undefined) return;
       element.style.cursor = "pointer";
       element.addEventListener("click", () => act(rows[i]));
     });
   };
-  // names of at most so many letters that stay apart: what all begin or end with alike goes first
+  // names of at most so many letters that stay distinct: words that all begin or end with are cut first
   const elided = (names, most = 22) => {
     if (names.every((name) => name.length <= most)) return (name) => name;
     const same = (end) => {

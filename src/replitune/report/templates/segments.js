@@ -89,7 +89,7 @@
   more.addEventListener("click", () => { shown += MORE; refresh(false); });
   const link = make("p", "status");
   const documentField = field("document", documents);
-  // whose output is shown of each system: the median run, or one that was chosen
+  // the run of each system whose output is shown: the median run, or one that was chosen
   const runBoxes = { a: choice([], "segment-run-a"), b: choice([], "segment-run-b") };
   const runFields = { a: field("run of A", runBoxes.a), b: field("run of B", runBoxes.b) };
 
@@ -127,7 +127,7 @@
     }
   };
 
-  // text and score of one side: of the chosen run where the page has it, else of the median run
+  // text and score of one side: of the chosen run if the page has it, else of the median run
   const output = (set, row, place, side) => {
     const [index, , , , outputs, scores] = row;
     const run = runBoxes[side].value, every = set.details[index]?.[place][0];
@@ -153,7 +153,7 @@
     });
     return make("details", "", make("summary", "", "outputs of all runs"), make("div", "pair", ...parts));
   };
-  // A derivation: a box for each rule, and in it those of what stands in its gaps, in the order of the source.
+  // A derivation: a box for each rule, containing those of what fills its gaps, in the order of the source.
   const side = (text) => make("span", "", ...text.split(" ").flatMap((word, i) => [
     i ? " " : "", /^X[12]$/.test(word) ? make("b", "gap", word) : word,
   ]));

@@ -1,6 +1,6 @@
 "use strict";
-// What the whole page shows: test set, metric, test, pair (A, B), and perhaps one run. It stands in
-// the URL's fragment, and changes by the boxes on top or by a click in a picture.
+// What the whole page shows: test set, metric, test, pair (A, B), and perhaps one run. It is kept
+// in the URL's fragment, and changed by the boxes on top or by a click in a picture.
 const page = (() => {
   const data = JSON.parse(document.getElementById("numbers").textContent);
   const state = { testset: "", metric: "", test: "", a: "", b: "", run: null, range: null };
@@ -126,7 +126,7 @@ const page = (() => {
   };
   const tell = (what) => { for (const listener of listeners) listener(what); };
   const set = (changes, keep = false) => {
-    // A and B stay two
+    // A and B stay different
     if (changes.a && changes.a === state.b && !changes.b) changes.b = state.a;
     if (changes.b && changes.b === state.a && !changes.a) changes.a = state.b;
     Object.assign(state, changes);

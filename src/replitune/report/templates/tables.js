@@ -63,7 +63,7 @@
     if (bar.childElementCount) table.closest(".scroll").before(bar);
   };
 
-  // paper has what is folded up, too
+  // what is folded up is printed, too
   addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((part) => { part.open = part.dataset.printed = true; }));
   addEventListener("afterprint", () => document.querySelectorAll("details[data-printed]").forEach((part) => { part.open = false; delete part.dataset.printed; }));
 

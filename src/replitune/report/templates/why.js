@@ -1,16 +1,16 @@
-// Why B is better than A: segments, groups of segments, words; of all runs, not of one.
+// Why B is better than A: segments, groups of segments, words; over all runs, not from one.
 const why = (() => {
   const { state, set, said, data, cell, make, fill, field } = page;
   const { add, show, plot, colour, elided, longest, tip } = pictures;
-  const KINDS = { length: "length of the reference", ratio: "length of the outputs beside the reference", document: "document", part: "part", words: "how frequent words are" };
+  const KINDS = { length: "length of the reference", ratio: "length of the outputs relative to the reference", document: "document", part: "part", words: "frequency of the words" };
   const FEW = 12;
 
-  // what both systems have of a list by name
+  // the entries of A and B in a list by name
   const ofPair = (block, list) => {
     const pair = block && page.pairIn(block.names, state.a, state.b);
     return pair && { ...pair, a: list[block.names.indexOf(state.a)], b: list[block.names.indexOf(state.b)] };
   };
-  // the metric of differences on segments: that of the page, or the first, where the page's is people
+  // the metric of differences on segments: that of the page, or the first if that is people's
   const measured = () => {
     const own = data.why[state.testset]?.differences, metric = own && (state.metric in own ? state.metric : Object.keys(own)[0]);
     return metric ? page.metricsOf(state.testset).find((c) => c.metric === metric) : null;
@@ -23,7 +23,7 @@ const why = (() => {
     const [found] = page.unpacked(row[6].slice(at, at + 4), 3, -most, most);
     return Number.isNaN(found) ? null : pair.turned ? -found : found;
   };
-  // of groups 0, 1, ...: the difference of means over runs, and its interval, none where a system has one run
+  // for each group the difference of means over runs, and its interval, none if a system has one run
   const turn = (pair, delta, low, high) => (pair.turned ? { delta: -delta, low: low === null ? null : -high, high: low === null ? null : -low } : { delta, low, high });
   const between = (of, pair) => {
     const every = page.unpacked(of.pairs[pair.at], 3, -of.most, of.most), n = every.length / 3, at = (i) => (Number.isNaN(every[i]) ? null : every[i]);
@@ -37,7 +37,7 @@ const why = (() => {
     if (!pair) return null;
     const forth = (list) => (pair.turned ? [...list].reverse() : list), [step, counts, bins] = found.pairs[pair.at], [lower, equal, higher] = forth(counts);
     const [worse, better] = c.higher ? [lower, higher] : [higher, lower], half = bins.length / 2, most = half * step;
-    // 0 is an edge between bins; what is equal has a narrow one of its own, over it
+    // 0 is an edge between bins; equal scores have a narrow bin of their own, over it
     const around = equal ? step / 4 : 0;
     const rows = forth(bins).map((n, i) => ({ x0: (i - half) * step, x1: (i - half + 1) * step, n, fill: colour(i >= half === c.higher ? 1 : 0) }));
     if (equal) rows.push({ x0: 0, x1: 0, n: equal, fill: "var(--quiet)" });
@@ -60,7 +60,7 @@ const why = (() => {
     if (state.range) layer.call(brush.move, state.range.map(scale.apply));
     return {
       node,
-      caption: `Differences on single segments of ${state.testset}, means over all runs: ${state.b} is better on ${better.toLocaleString("en")}, ${state.a} on ${worse.toLocaleString("en")}, equal on ${equal.toLocaleString("en")}. Drag over a part of it, or type its ends, to see those segments below.`,
+      caption: `Differences on single segments of ${state.testset}, means over all runs: ${state.b} is better on ${better.toLocaleString("en")}, ${state.a} on ${worse.toLocaleString("en")}, equal on ${equal.toLocaleString("en")}. Drag over a part of the histogram, or type its ends, to see those segments below.`,
       rows: rows.map((row) => ({ testset: state.testset, metric: c.name, a: state.a, b: state.b, from: row.x0, to: row.x1, segments: row.n })),
     };
   };
@@ -106,7 +106,7 @@ const why = (() => {
     const node = plot({
       width, height: rows.length * 28 + 46, marginLeft: left, marginRight: right, marginTop: 4, marginBottom: 36,
       y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, tickFormat: label },
-      x: { label: words ? "words of the references that are there, difference in % points" : `difference in ${c.name}${c.higher ? "" : " (lower is better)"}`, labelAnchor: "center", labelArrow: "none", grid: true, reverse: !higher, nice: true, ticks: width > 520 ? 6 : 4 },
+      x: { label: words ? "difference in the share of the references' words, in percentage points" : `difference in ${c.name}${c.higher ? "" : " (lower is better)"}`, labelAnchor: "center", labelArrow: "none", grid: true, reverse: !higher, nice: true, ticks: width > 520 ? 6 : 4 },
       marks: [
         Plot.ruleX([0], { stroke: "var(--ink)" }),
         Plot.link(rows.filter((row) => row.low !== null), { x1: "low", x2: "high", y1: "name", y2: "name", stroke: "var(--accent)", strokeWidth: 2.5 }),
@@ -115,12 +115,12 @@ const why = (() => {
       ],
     });
     const more = rows.length < all.length ? ` The ${rows.length} of ${all.length} documents that weigh most; the CSV has all.` : "";
-    const speaks = rows.some((row) => row.low !== null) ? "intervals are over runs and speak of these segments" : "one run of a system: no interval over runs";
+    const scope = rows.some((row) => row.low !== null) ? "intervals are over runs and hold for these segments" : "one run of a system: no interval over runs";
     return {
       node,
       caption: (words
-        ? `Share of the words of the references that ${state.b} has more than ${state.a}, by how often they occur in ${found.words.in}; ${speaks}.`
-        : `${c.name} of ${state.b} − ${state.a} by ${KINDS[chosen]}, each group scored alone; ${speaks}. Size: ${unit}s.`) + more,
+        ? `${state.b} − ${state.a}: share of the references' words that a run has, by how often they occur in ${found.words.in}; ${scope}.`
+        : `${c.name} of ${state.b} − ${state.a} by ${KINDS[chosen]}, each group scored alone; ${scope}. Size: ${unit}s.`) + more,
       rows: all.map((row) => ({ testset: state.testset, metric: words ? "recall of words (%)" : c.name, by: chosen, group: row.name, [`${unit}s`]: row.n, a: state.a, b: state.b, score_a: row.a, score_b: row.b, delta: row.delta, low: row.low, high: row.high })),
     };
   };
@@ -152,7 +152,7 @@ const why = (() => {
     const node = make("div", "canvas-pair", table(`What ${state.b} has right more often`, gained), table(`What ${state.a} has right more often`, lost));
     return {
       node,
-      caption: `n-grams of 1 to 3 words of the references: how often a run has them right, mean over runs${intervals ? ", with an interval over runs of the difference; grey where it has 0 in it" : ""}. Of the ${found.of.toLocaleString("en")} n-grams in which systems differ most.`,
+      caption: `n-grams of 1 to 3 words of the references: how often a run has them right, mean over runs${intervals ? ", and the difference with its interval over runs; grey where that contains 0" : ""}. From the ${found.of.toLocaleString("en")} n-grams on which systems differ most.`,
       rows: [...gained, ...lost].map((row) => ({ testset: state.testset, ngram: row.gram, references: row.expected, a: state.a, b: state.b, mean_a: row.a, mean_b: row.b, delta: row.delta, low: row.low, high: row.high })),
     };
   };

@@ -20,7 +20,6 @@ class Human(MetricsStage):
     """The test of people's judgements, with metrics as control variates."""
 
     NAME = "human"
-    VERSION = 2
     LOG = "human/{testset}"
     VERSION = 2
     tests: dict[str, Any]

@@ -197,7 +197,7 @@ class Chrf(Metric):
 
 
 class ChrfPlusPlus(Chrf):
-    """chrF++: words and word bigrams beside character n-grams."""
+    """chrF++: word unigrams and bigrams in addition to character n-grams."""
 
     name = "chrf++"
     title = "chrF++"

@@ -1,9 +1,8 @@
 """Metrics that another program computes: any command, or COMET and BLEURT by pymarian.
 
-A program gets the texts as files, a segment a line, and gives a score a line. It is run once for
-each distinct (source, hypothesis, references) of all replicas, in batches, and the scores of a batch
-are kept by the content of its texts: another replica, another experiment and an interrupted run reuse
-them.
+A program gets the texts as files, one segment a line, and writes one score a line. It scores each
+distinct (source, hypothesis, references) of all replicas once, in batches. The scores of a batch are
+kept by the content of its texts, so other replicas, other experiments and a resumed run reuse them.
 """
 
 from __future__ import annotations
@@ -72,20 +71,20 @@ class ProgramMetric(MeanMetric):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """All that determines a score, except the texts."""
+        """Everything that determines a score, except the texts."""
 
     @property
     @abstractmethod
     def reads_source(self) -> bool:
-        """Whether it reads the source, too."""
+        """Whether the program also reads the source."""
 
     @abstractmethod
     def command(self, files: Mapping[str, Any]) -> str:
-        """The shell command. `files`: by the names in `PLACES`; if it does not use `output`, the scores
-        are read from standard output."""
+        """The shell command. `files` has a value for each name in `PLACES`. The scores of a command that
+        does not use `output` are read from its standard output."""
 
     def explain(self, error: ReplituneError) -> ReplituneError:
-        """What a failed program needs, where that is known."""
+        """The error of a failed program, with advice where there is some."""
         return error
 
     # ---- metrics
@@ -126,11 +125,11 @@ class ProgramMetric(MeanMetric):
 
     @property
     def folder(self) -> Path:
-        """The kept scores of this program with these settings."""
+        """Where the scores by this program with these settings are kept."""
         return self.cache / _sha256(self.identity)[:32]
 
     def _known(self) -> dict[str, float]:
-        """Kept scores by the content of their texts, without damaged lines."""
+        """The kept scores by the hash of their texts; damaged lines are left out."""
         scores: dict[str, float] = {}
         for path in sorted(self.folder.glob("*.tsv")):
             for line in read_lines(path):
@@ -173,7 +172,7 @@ class ProgramMetric(MeanMetric):
             return self._read(folder / "output", len(texts))
 
     def _call(self, command: str, output: Path) -> None:
-        """Run it to its end; its messages go to standard error."""
+        """Run the command to its end; its messages go to standard error."""
         words = ["bash", "-euo", "pipefail", "-c", command]
         with contextlib.ExitStack() as stack:
             prints = str(output) not in command
@@ -276,7 +275,7 @@ Vocab = Annotated[
 
 
 class MarianMetric(ProgramMetric):
-    """A neural metric by Marian's evaluator, in the package pymarian (extra `nmt`)."""
+    """A neural metric computed by Marian's evaluator, in the package pymarian (extra `nmt`)."""
 
     def __init__(
         self,
@@ -320,7 +319,7 @@ class MarianMetric(ProgramMetric):
         return shlex.join(map(str, words))
 
     def explain(self, error: ReplituneError) -> ReplituneError:
-        """Mostly a model that could not be fetched."""
+        """The cause is mostly a model that could not be fetched."""
         if self.is_file:
             return error
         return ReplituneError(
@@ -340,7 +339,7 @@ PROGRAM = "REPLITUNE_PYMARIAN_EVAL"
 
 
 def program() -> list[str]:
-    """pymarian-eval, which is a module of the package."""
+    """The command of pymarian-eval, which is a module of the package."""
     if PROGRAM in os.environ:
         return shlex.split(os.environ[PROGRAM])
     if importlib.util.find_spec("pymarian") is None:

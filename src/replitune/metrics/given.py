@@ -1,5 +1,5 @@
-"""Scores that a system of `backend: scores` brings along: its output of a segment is one line of
-JSON, ``{"id": "q1", "scores": {"accuracy": 1.0}}``, with the id that the test set has, too."""
+"""Scores that are the outputs of a system of `backend: scores`: one line of JSON for a segment,
+``{"id": "q1", "scores": {"accuracy": 1.0}}``, with the id that the segment has in the test set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replitune.settings import about, check_arguments
 
 
 def score_line(id: str, scores: Mapping[str, float | None]) -> str:
-    """The output of one segment."""
+    """The output for one segment."""
     return json.dumps({"id": id, "scores": scores}, ensure_ascii=False)
 
 

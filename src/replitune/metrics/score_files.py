@@ -1,4 +1,4 @@
-"""Names of files with segment scores that something else computed (metric `external`). Light."""
+"""Names of files with segment scores that were computed elsewhere (metric `external`). Light."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ Complain = Callable[..., object]
 
 
 def scores_named(entry: Entry) -> Scores | None:
-    """What a metric of an experiment names as its scores; None: it computes them from text."""
+    """The scores that a metric of an experiment names; None if it names no file of scores."""
     scores: Scores | None = entry.options["file"] if entry.name == "external" else None
     return scores
 
 
 def scores_file(scores: Scores, testset: str) -> str:
-    """The file of a test set."""
+    """The file of scores of a test set."""
     return scores.replace(TESTSET, testset) if isinstance(scores, str) else scores[testset]
 
 
 def has_scores(scores: Scores, testset: str) -> bool:
-    """Whether a test set that is not tested (dev) has scores: where it is named."""
+    """Whether a test set that is not tested (dev) has scores: only if it is named."""
     return not isinstance(scores, str) and testset in scores
 
 
 def replica_number(replica: str) -> int | None:
-    """The number at the end of its id."""
+    """The number at the end of a replica's id."""
     match = re.search(r"\d+$", replica)
     return int(match.group()) if match else None
 
 
 def output_file(file: str | Path, system: str, replica: str) -> Path:
-    """The file of one output: places in the name filled in."""
+    """The file of one output: the name with its places filled in."""
     number = replica_number(replica)
     values = (system, replica, "" if number is None else str(number))
     name = str(file)
@@ -67,7 +67,7 @@ def output_file(file: str | Path, system: str, replica: str) -> Path:
 
 
 def check_scores(entry: Entry, tests: Sequence[str], complain: Complain) -> None:
-    """Complain of a test set without scores of its own."""
+    """Report test sets without scores of their own, and scores of unknown test sets."""
     scores = scores_named(entry)
     if scores is None:
         return

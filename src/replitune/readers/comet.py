@@ -1,5 +1,5 @@
-"""What comet-score writes: with ``--to_json`` a list of segments by file of translations, each with
-its COMET; or its lines, ``FILE<tab>Segment 0<tab>score: 0.8123``."""
+"""What comet-score writes: with ``--to_json``, for each file of translations a list of segments with
+their COMET scores; otherwise lines, ``FILE<tab>Segment 0<tab>score: 0.8123``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRINTED = re.compile(r"(.*)\tSegment (\d+)\tscore: (\S+)(?:\t.*)?")
 
 
 class Comet(Reader):
-    """Systems and runs are read off the names of the files of translations."""
+    """Systems and runs are taken from the names of the files of translations."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:

@@ -19,7 +19,7 @@ SIGNS = (*SCORES, "testRunData", "actualOutput", "actual_output")
 
 
 class DeepEval(Reader):
-    """A test case is a segment, known by its name; a file is of one system, which it does not name."""
+    """A test case is a segment, known by its name; a file has one system, which it does not name."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:

@@ -127,7 +127,7 @@ def _whole(epoch: Any) -> str:
 
 
 def _log_samples(path: Path, beginning: Beginning) -> tuple[str, list[Sample]]:
-    """The id of a log, which is of one evaluation of one model, and its samples."""
+    """The id and the samples of a log, which is one evaluation of one model."""
     if beginning.data[:2] == b"PK":
         header, samples = _unpacked(path)
     else:
@@ -171,7 +171,7 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _member(packed: zipfile.ZipFile, name: str) -> Any:
-    """One file of JSON in an archive; Python itself reads no zstandard there before 3.14."""
+    """One JSON file of an archive; before 3.14, Python's zipfile does not read zstandard."""
     info = packed.getinfo(name)
     if info.compress_type != ZSTANDARD or packed.fp is None:
         return json.loads(packed.read(info))

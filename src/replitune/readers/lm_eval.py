@@ -1,5 +1,5 @@
 """``samples_<task>_<time>.jsonl`` of lm-evaluation-harness (``--log_samples``): one question a
-line, its metrics beside it. A file is one run of one model, whose name is that of the folder.
+line, with its metrics. A file is one run of one model, which has the name of the folder.
 
 With ``repeats`` a line holds all answers (`resps`), but only those that the filter keeps are
 scored: by default the first.
@@ -41,11 +41,11 @@ SUMMARY = re.compile(r'\s*\{\s*"results":.*_stderr,', re.DOTALL)
 
 
 class LmEval(Reader):
-    """Of several filters, a metric is called after its own: ``exact_match.strict-match``."""
+    """The name of a metric includes its filter, if it has one: ``exact_match.strict-match``."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        # a line may be longer than what was looked at
+        # a line may be longer than the beginning that was read
         return bool(SUMMARY.match(beginning.text)) or any(
             beginning.has_keys("{", "doc_id", key) for key in ("filtered_resps", "resps")
         )
@@ -108,6 +108,6 @@ def _float(value: bool | int | float) -> float:
 
 
 def _answers(resps: Any) -> int:
-    """To one question; of choices there is one log-likelihood each."""
+    """The number of answers to one question; each of several choices has one, its log-likelihood."""
     first = resps[0] if isinstance(resps, Sequence) and resps else None
     return len(first) if isinstance(first, list) else 1

@@ -1,4 +1,4 @@
-"""Systems, runs and language pairs taken from names, where a file does not say them."""
+"""Systems, runs and language pairs taken from names and ids, where a file does not state them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def system_and_run(file: str) -> tuple[str, str | None]:
 
 
 def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
-    """The replicas of `count` runs: as all their files, or folders, call them in rising order
-    (``seed7/out.txt`` is seed-007), otherwise numbered."""
+    """The replicas of `count` runs: named as their files or folders number them (``seed7/out.txt`` is
+    seed-007), if all do, in rising order; otherwise run-001, run-002, ..."""
     named = []
     for output in outputs:
         *folders, name = str(output).split("/") if isinstance(output, str | Path) else [""]
@@ -47,7 +47,7 @@ def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """System and run of each; where two would be the same, each file is a system."""
+    """System and run of each file; if two files would have the same, each file is a system."""
     read = {file: system_and_run(file) for file in files}
     runs = {file: (system, run or "1") for file, (system, run) in read.items()}
     if len(set(runs.values())) < len(files):
@@ -56,7 +56,7 @@ def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def stem(path: Path) -> str:
-    """The name of a file without what says of which kind it is."""
+    """The name of a file without the suffixes for its kind and language."""
     return ENDS.sub("", path.name) or path.name
 
 
@@ -66,7 +66,7 @@ WMT25, WMT26 = "_#_", "_###_"
 
 
 def language_pair(row: Mapping[str, Any], id: str) -> str:
-    """Of a document of WMT: as its id begins, or by its fields; outputs have none, but say it in the id."""
+    """The language pair of a WMT document, from its id or its fields; outputs have it only in the id."""
     if WMT25 in id:
         return id.partition(WMT25)[0]
     source, target = ([*id.split(WMT26), "", "", "", ""])[2:4]

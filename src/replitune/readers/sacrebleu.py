@@ -1,5 +1,5 @@
-"""What sacrebleu writes: of several systems an array with a row for each, whose scores are texts, and of
-one an object, or an array of them, with the name of the metric, the score and the signature."""
+"""What sacrebleu writes: for several systems an array with a row for each, whose scores are texts; for
+one an object, or an array of objects, with the name of the metric, the score and the signature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE = re.compile(r'(?:\[\s*)?\{\s*"name":\s*"[^"]*",\s*"score":[^,"]*,\s*"signat
 
 
 class Sacrebleu(Reader):
-    """One score a run; systems and runs are read off the names of the files of translations."""
+    """One score per run; systems and runs are taken from the names of the files of translations."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:

@@ -92,8 +92,8 @@ def _separator(header: str) -> str | None:
 
 
 def _marks(lines: Sequence[str]) -> tuple[str, str]:
-    """What separates columns, and the decimal sign: a comma where numbers have it between tabs or
-    semicolons."""
+    """What separates columns, and the decimal sign: a comma if a cell between tabs or semicolons is a
+    number with one."""
     separator = _separator(lines[0]) or ","
     cells = (cell.strip('"') for line in lines[1:] for cell in line.split(separator))
     return separator, "," if separator != "," and any(map(COMMA.fullmatch, cells)) else "."

@@ -6,11 +6,11 @@ line with one output or several.
     {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
     {"id": "q1", "samples": ["...", "..."]}
 
-In files of WMT25 paragraphs are the segments; in those of WMT26, which mark none, documents are.
-Where people made no reference, `refs` is empty, and a file of outputs may be the reference.
+In files of WMT25 the segments are paragraphs; in those of WMT26, which mark none, they are documents.
+Where there is no human reference, `refs` is empty, and a file of outputs may be the reference.
 
 `file.jsonl#PART` names a part: a language pair of test sets, one of several systems, or one of
-several samples, from 1.
+several samples, counted from 1.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OUTPUT = (
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
-    """``file.jsonl#PART`` in two; a file that is there under the whole name is that file."""
+    """Split ``file.jsonl#PART`` in two, unless a file has the whole name."""
     name, sign, part = str(path).rpartition("#")
     if sign and name.lower().removesuffix(".gz").endswith(".jsonl") and not Path(path).exists():
         return Path(name), part
@@ -60,14 +60,14 @@ def is_jsonl(path: str | Path) -> bool:
 
 
 def has_documents(path: str | Path) -> bool:
-    """Whether it is a test set of WMT, or outputs of one, by its first line."""
+    """Whether a file is a WMT test set, or outputs for one, by its first line."""
     file, _ = split_part(path)
     first = next(iter(read_lines(file)), "")
     return '"doc_id"' in first and any(f'"{key}"' in first for key in ("refs", "src_text", "hypothesis"))
 
 
 def read_documents(path: str | Path, role: Role) -> FileContent:
-    """References, by their names, source and documents of one language pair."""
+    """References, source and documents of one language pair."""
     file, part = split_part(path)
     documents: list[tuple[str, list[str], dict[str, list[str]]]] = []
     pairs: dict[str, None] = {}
@@ -124,8 +124,8 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
 
 
 def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list[list[str]]:
-    """The outputs of one system, a list of lines for each run. `documents`: of each segment of the
-    test set, by which documents are put in order, and others left out."""
+    """The outputs of one system, a list of lines for each run. `documents`: that of each segment of the
+    test set; the outputs are put in this order, and other documents left out."""
     file, part = split_part(path)
     rows = list(_rows(file))
     if not rows:
@@ -197,7 +197,7 @@ def _in_order(
             raise ReplituneError(
                 f"document {id} occurs twice", file=path, line=line, found=f"also on line {by_id[id][0]}"
             )
-        # of one segment, all is the translation, whatever lines it has
+        # a document of one segment: the whole text is its translation, however many lines it has
         by_id[id] = (line, [_one_line(text)] if counts[id] == 1 else _paragraphs(text, id))
     if documents is None:
         return [text for _, texts in by_id.values() for text in texts]

@@ -1,14 +1,14 @@
 """What WMT's XML and NIST's SGM have in common: documents of numbered segments, by stream.
 
-Both tokenisers (`wmt_xml`, `wmt_sgm`) report elements and text to a `Builder`, which knows the
-two layouts:
+Both parsers (`wmt_xml`, `wmt_sgm`) report elements and text to a `Builder`, which knows the two
+layouts:
 
 - WMT since 2021: `dataset > (collection >) doc > (src | ref translator= | hyp system=) > seg`;
 - NIST's mteval, in SGM or XML: `srcset | refset | tstset > doc docid= sysid= > seg`.
 
 Documents with a `testsuite` attribute accompany a WMT test set and do not belong to it: they have
-no references, and are left out, as sacrebleu does. Text counts inside `seg` only; text directly
-inside a document is an error, and not lost.
+no references, and are left out, as sacrebleu does. Only text inside `seg` counts; text directly
+inside a document is an error, so that none is lost.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class MarkupFile:
 
     @property
     def keys(self) -> list[Key]:
-        """All segments: those of the source when it is here, otherwise those of the first
-        stream; others that appear elsewhere follow where the file has them."""
+        """The segments of the source if the file has one, otherwise of the first reference or
+        system."""
         for role in ("source", "reference", "hypothesis"):
             for name in self.names(role):
                 return list(self.streams[role, name])
@@ -118,7 +118,7 @@ class MarkupFile:
 
 
 class Builder:
-    """Puts elements together to a `MarkupFile`, and refuses what does not fit."""
+    """Builds a `MarkupFile` from elements, and refuses what does not fit."""
 
     def __init__(self, path: str | Path) -> None:
         self.file = MarkupFile(path)
@@ -192,7 +192,7 @@ class Builder:
             )
 
     def finish(self, line: int) -> MarkupFile:
-        """The file; everything that was opened is closed."""
+        """The finished file; refuses one in which something is not closed."""
         self._require_closed(line)
         if self.set_role is not None:
             raise self.error("the file ends inside a set", line, fix="the file is cut off")
@@ -250,7 +250,7 @@ class Builder:
         self._begin(role, label, line)
 
     def _begin(self, role: Role3, name: str, line: int) -> None:
-        """A document of a stream comes once."""
+        """Begin a document of a stream; refuse one that the stream has already."""
         assert self.document is not None
         self.side = (role, name)
         if (role, name, self.document) in self.begun:

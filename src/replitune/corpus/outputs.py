@@ -1,4 +1,4 @@
-"""Files of translations: those that a pattern names, and the lines of one.
+"""Files of translations: those that a pattern matches, and the lines of one.
 
 A file is text, one segment a line; or WMT XML or SGM, TSV, or JSON lines, which may hold many
 systems: then `file.xml#SYSTEM` names one of them, `file.tsv#COLUMN` a column by name or number, and
@@ -25,7 +25,7 @@ MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv|jsonl)(?:\.gz)?)(?:#(?P<
 
 
 def split_path(path: Path) -> tuple[Path, str | None]:
-    """`file.xml#SYSTEM` in two; a file that is there under the whole name is that file."""
+    """Split `file.xml#SYSTEM` in two, unless a file has the whole name."""
     match = MANY.fullmatch(str(path))
     if match is None or match["part"] is None or path.exists():
         return path, None
@@ -33,8 +33,9 @@ def split_path(path: Path) -> tuple[Path, str | None]:
 
 
 def read_output(path: Path, part: str | None = None, like: Path | None = None) -> list[str]:
-    """The segments of one output: of a WMT file the system `part`, in the order of the file
-    `like` (or of its own source); of a TSV file the column `part`; otherwise the lines."""
+    """The segments of one output: in a WMT file the system `part`, in the order of the file
+    `like` (or of its own source); in a TSV file the column `part`; in JSON lines the system or
+    sample `part`; otherwise the lines."""
     from replitune.corpus.reader import read_wmt_system
     from replitune.corpus.testset import require_line_text
     from replitune.running.files import read_lines
@@ -83,8 +84,8 @@ def _column(path: Path, part: str | None) -> list[str]:
 
 
 def expand(pattern: str, base: Path) -> list[Path]:
-    """Files of a pattern: `{1..20}` and `{a,b}` in the order written, `* ? [` from the disk
-    in natural order (run2 before run10)."""
+    """The files of a pattern: `{1..20}` and `{a,b}` in the order written, matches of `* ? [` on
+    the disk in natural order (run2 before run10)."""
     paths: list[Path] = []
     for word in _braces(pattern):
         if any(character in word for character in "*?["):
@@ -116,12 +117,12 @@ def _braces(pattern: str) -> list[str]:
 
 
 def require_countable(what: str, number: int) -> None:
-    """Replicas have three digits."""
+    """Refuse more outputs than the three digits of a replica's name can number."""
     if number > MOST_REPLICAS:
         raise ReplituneError(f"too many outputs: {what}", found=f"{number} files", expected="at most 999")
 
 
 def natural(name: str) -> list[tuple[int, int | str]]:
-    """Sort key under which run2 stands before run10."""
+    """Sort key that puts run2 before run10."""
     parts = re.split(r"(\d+)", name)
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]

@@ -61,7 +61,7 @@ def sacrebleu_files(name: str, references: Sequence[str] | None = None) -> dict[
 
 
 def read_sacrebleu(name: str, references: Sequence[str] | None = None) -> FileContent:
-    """Source, references and documents of a test set of sacrebleu's."""
+    """Source, references and documents of a sacrebleu test set."""
     lines = {field: read_lines(path) for field, path in sacrebleu_files(name, references).items()}
     documents = lines.pop("docid", None)
     source = lines.pop("src")

@@ -1,5 +1,5 @@
-"""The segments of a table of scores as a test set without texts: their ids are its references, and
-documents are known where the table has them. `file#TESTSET` is one of several in a table."""
+"""The segments of a table of scores as a test set without texts: their ids are its references, and it
+has documents if the table does. `file#TESTSET` chooses one of several test sets in a table."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from replitune.readers.settings import ColumnNames
 
 
 def split_testset(path: str | Path) -> tuple[Path, str | None]:
-    """``scores.csv#gsm8k`` in two; a file that is there under the whole name is that file."""
+    """Split ``scores.csv#gsm8k`` in two, unless a file has the whole name."""
     name, sign, testset = str(path).rpartition("#")
     return (Path(path), None) if not sign or Path(path).exists() else (Path(name), testset)
 
 
 def read_segments(path: str | Path) -> FileContent:
-    """Every segment once, in an order that does not depend on that of rows."""
+    """Every segment once, in an order that does not depend on that of the rows."""
     file, testset = split_testset(path)
     rows = read_file(file, ColumnNames())
     if "segment" not in rows.columns:

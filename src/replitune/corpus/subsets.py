@@ -1,7 +1,7 @@
 """Training subsets by name, as Fu et al. (2016, Table 5) make seven systems from one corpus.
 
-TOTAL is `all`; RAND1 and RAND2 are random halves (`rand1`, `rand2`, `rand3`, ... each drawn on its
-own); TOP and BOTTOM are the first and the second half; ODD and EVEN the odd and the even lines,
+TOTAL is `all`; RAND1 and RAND2 are random halves (`rand1`, `rand2`, `rand3`, ... each drawn
+independently); TOP and BOTTOM are the first and the second half; ODD and EVEN the odd and the even lines,
 counted from 1. Where the number of lines is odd, `top`, `odd` and the random halves have one line
 more.
 """
@@ -64,13 +64,13 @@ def take(lines: Sequence[str], indices: NDArray[np.int64]) -> list[str]:
 
 
 def pairs_of(name: str, sides: Sequence[Sequence[str]], seed: int) -> list[list[str]]:
-    """Both sides of subset `name` of a parallel text; its size is told."""
+    """Both sides of subset `name` of a parallel text; prints its size."""
     chosen = subset(name, len(sides[0]), seed)
     print(f"subset {name}: {len(chosen)} of {len(sides[0])} pairs")
     return [take(lines, chosen) for lines in sides]
 
 
 def overlap(test: Sequence[str], train: Iterable[str]) -> int:
-    """How many segments of `test` occur in `train`, as they are; blank ones do not count."""
+    """How many segments of `test` occur in `train` unchanged; blank ones do not count."""
     known = train if isinstance(train, set | frozenset) else set(train)
     return sum(1 for text in test if text in known and not text.isspace() and text != "")

@@ -1,6 +1,6 @@
-"""Uses of what other libraries do not document, a module for each library.
+"""Uses of undocumented parts of other libraries, in a module for each library.
 
-Nothing depends on them: without them work is slower, or a message says less, as `notes` tells. The
+Nothing depends on them: without them work is slower, or messages say less, as `notes` reports. The
 environment variable REPLITUNE_WITHOUT_PROBES switches them off.
 """
 
@@ -25,7 +25,7 @@ def allowed() -> bool:
 
 
 def failed(library: str) -> None:
-    """Its parts are not what they were."""
+    """Note that undocumented parts of a library are not as expected."""
     _failed.add(library)
 
 

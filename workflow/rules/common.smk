@@ -22,7 +22,7 @@ def read_experiment():
                 with_texts(config), find_source(probe.config_files(workflow), config)
             )
         )
-        experiment.outputs  # looks for files of systems that are on disk
+        experiment.outputs  # looks for the given outputs on the disk
         require_writable(".snakemake")
     return experiment
 
@@ -30,7 +30,7 @@ def read_experiment():
 EXPERIMENT = read_experiment()
 AT = EXPERIMENT.at
 
-# Compiled once, before jobs start side by side; its age does not matter to them.
+# Compiled once, before jobs start in parallel; the age of the file does not matter to them.
 KERNELS = ancient(AT.kernels)
 
 
@@ -133,7 +133,7 @@ def amounts(stage, runtime, gpu=None, **names):
     def memory(wildcards):
         named = dict(wildcards.items())
         given = {name: value.format(**named) for name, value in names.items()}
-        # before looks have said how many replicas there are: of as many as there may be
+        # until looks have decided how many replicas there are: for as many as there may be
         job = EXPERIMENT.stage(stage, **(given or named))
         return max(LEAST_MB, job.memory_mb(SIZES))
 

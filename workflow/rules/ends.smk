@@ -1,4 +1,4 @@
-# How a run begins and ends: one message for a mistake, last on the terminal, and no lock.
+# How a run begins and ends: a mistake gives one message, last on the terminal, and leaves no lock.
 
 import atexit
 import importlib.util
@@ -29,7 +29,7 @@ from replitune.running.processes import Process
 from replitune.workflow.display import words
 from replitune.workflow.events import Listener, failed_logs, forget_earlier
 
-# a job ends when the Snakemake that started it has ended, be it by kill -9
+# a job ends when the Snakemake that started it has ended, even by kill -9
 os.environ.update(REPLITUNE_RUN=Process.this().written.decode())
 
 HEARD = Listener()
@@ -195,7 +195,7 @@ def after_failure(log):
     failed = {
         f"{words(without_storage(name).removesuffix('.log').split('/', 3)[-1])} ({name})": name
         for name in map(without_direction, failed_logs(HEARD.events))
-        if not is_done(Path(name).with_suffix(".json"))  # of a group, others may be
+        if not is_done(Path(name).with_suffix(".json"))  # others of its group may be
     }
     print("Complete log(s):", *[log] if isinstance(log, str) else log, file=sys.stderr)
     raise SystemExit(last_words(failed))

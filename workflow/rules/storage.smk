@@ -1,6 +1,6 @@
 # Results in a storage of Snakemake's (--default-storage-provider), for jobs on machines that share no
-# folder. Snakemake brings what a job reads and takes what it made; the records of who made what is
-# read, which jobs find in the folder otherwise, are brought as inputs, too.
+# folder. Snakemake fetches what a job reads and stores what it makes. The records of the jobs that made
+# its inputs, which a job otherwise finds in the folder, are fetched as inputs, too.
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from replitune.experiment.yaml_file import ExperimentError
 
 STORAGE = probe.default_storage(workflow)
 
-# texts are where Snakemake is started, and the manifest is made of everything
+# local rules: texts are where Snakemake is started, and the manifest is made from everything
 STAYS_HERE = STORAGE is not None
 
 

@@ -6,7 +6,7 @@ line with one output or several.
     {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
     {"id": "q1", "samples": ["...", "..."]}
 
-In files of WMT25 the segments are paragraphs; in those of WMT26, which mark none, they are documents.
+In files of WMT25 the segments are paragraphs; in those of WMT26, which mark no paragraphs, documents.
 Where there is no human reference, `refs` is empty, and a file of outputs may be the reference.
 
 `file.jsonl#PART` names a part: a language pair of test sets, one of several systems, or one of
@@ -124,8 +124,8 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
 
 
 def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list[list[str]]:
-    """The outputs of one system, a list of lines for each run. `documents`: that of each segment of the
-    test set; the outputs are put in this order, and other documents left out."""
+    """The outputs of one system, a list of lines for each run. `documents`: the document of each
+    segment of the test set; the outputs are put in this order, and other documents left out."""
     file, part = split_part(path)
     rows = list(_rows(file))
     if not rows:

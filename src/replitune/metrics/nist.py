@@ -77,7 +77,7 @@ class Nist(Metric):
         return f"case:{case}|order:{self.order}|tok:{self.tokenizer.signature}"
 
     def words(self, lines: Sequence[str]) -> list[list[str]]:
-        """Tokens of each line, lower-cased last, because mteval-v13a decodes entities before."""
+        """Tokens of each line, lower-cased last, because mteval-v13a decodes entities first."""
         lists = self.tokenizer(lines)
         if self.lowercase:
             lists = [[word.translate(ASCII_LOWER) for word in words] for words in lists]

@@ -12,7 +12,7 @@ from replitune.metrics.base import Array
 def contexts(hyp: Array, ref: Array, needed: Array, longest: Array, place: Array) -> None:
     """Fill, for the n-grams that start at each word of `hyp` (n,): `longest` (n,), the length of
     the longest that occurs in `ref`; `place` (n,), where it does; and `needed` (n,), the length
-    of the longest that occurs once more, in `hyp` or in `ref`. So the n-grams with
+    of the longest that occurs at least once more, in `hyp` or in `ref`. So the n-grams with
     needed < length <= longest are unique.
     """
     n, m = hyp.size, ref.size

@@ -66,7 +66,7 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
 
 
 def _coded(rows: ScoreRows, role: str) -> Coded:
-    """A column, or the one value of all rows; a file that names no runs has one of each system."""
+    """A column, or the one value of all rows; without runs, each system has one."""
     if rows.has(role):
         return coded([rows.column(role)])
     return Coded(np.zeros(rows.rows, np.int32), ["1"])

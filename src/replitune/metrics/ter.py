@@ -2,7 +2,7 @@
 
 Statistics: `num_edits`, the edits (insertions, deletions, substitutions and shifts, each of
 cost 1) against the reference that needs the fewest; `ref_length`, the *mean* length of the
-references, so perhaps a fraction. Score: 100 * num_edits / ref_length.
+references, not always a whole number. Score: 100 * num_edits / ref_length.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def relabel(hyp: Array, ref: Array, words: Array, letters: Array, next_same: Arr
             if ref[j] == hyp[i]:
                 words[i] = j
                 break
-    # Use up the occurrences of each word: `left`, at its first place, is the next unused one, or -1.
+    # Use up the occurrences of each word: left[first] is the next unused one, or -1.
     left = letters.copy()
     common = 0
     for i in range(hyp.size):

@@ -34,7 +34,7 @@ class TokenizedReferences:
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
-        """The arguments of kernels."""
+        """The references as arguments of kernels."""
         return self.tokens, self.starts, self.nrefs
 
     @property
@@ -57,7 +57,7 @@ def by_segment(references: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """`segments` for a kernel, after the check that kernels lack: all are in 0 .. count - 1."""
+    """`segments` for a kernel; checks what kernels do not, that all are in 0 .. count - 1."""
     segments = np.ascontiguousarray(segments, dtype=np.int64)
     if segments.size and not (segments.min() >= 0 and segments.max() < count):
         raise IndexError(f"segment outside 0 .. {count - 1}")

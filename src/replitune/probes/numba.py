@@ -44,7 +44,7 @@ def prefetcher() -> Any:
             at = cgutils.get_item_pointer(context, builder, kind, values, [arguments[1]])
             form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             call = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
-            # for reading, into all levels of the cache, data
+            # for reading; into all levels of the cache; data
             builder.call(call, [builder.bitcast(at, byte), number(0), number(3), number(1)])
             return context.get_dummy_value()
 

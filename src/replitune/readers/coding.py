@@ -34,7 +34,7 @@ class Coded:
 
     def sorted(self) -> Coded:
         """With ids in an order that does not depend on that of the rows: natural order, or by character
-        if they are more than `MANY`."""
+        if there are more than `MANY`."""
         if not isinstance(self.ids, list):
             return self
         key = natural if self.distinct <= MANY else str

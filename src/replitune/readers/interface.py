@@ -162,8 +162,8 @@ class Reader(ABC):
     @staticmethod
     @abstractmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        """Read the whole file or folder. `names`: of columns, where the user gave them. `metrics`: those
-        that are wanted, if any were named; a reader may return others as well."""
+        """Read the whole file or folder. `names`: what the user says that columns are
+        called. `metrics`: those that are wanted, if any were named; a reader may return others, too."""
 
 
 def brief(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:

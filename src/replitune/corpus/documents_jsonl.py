@@ -26,7 +26,7 @@ from replitune.readers.names import WMT26, language_pair
 from replitune.running.files import read_lines
 
 PARAGRAPHS = "\n\n"
-"""Between the paragraphs of a document; a line feed within one is a blank."""
+"""What separates the paragraphs of a document; a single line feed becomes a blank."""
 
 OUTPUT = (
     "hypothesis",

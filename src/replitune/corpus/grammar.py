@@ -22,17 +22,17 @@ Units = list[Unit]
 
 SHORTEST, LONGEST = 4, 25
 SMALL = 3
-"""Words of the noun phrases in a middle field."""
+"""The most words of a noun phrase in a middle field."""
 
 COMPOUND = 0.14
-"""Probability that a noun is the head of a compound; the other probabilities likewise."""
+"""Probability that a noun is the head of a compound; those below are probabilities, too."""
 ADJECTIVE = 0.55
 PRONOUN = 0.25
 ADVERB = 0.4
 NAME = 0.07
 PLURAL = 0.35
 RECURRING = 0.12
-"""A noun that the document has used or will use again."""
+"""Probability that a noun is one of the few that recur in the document."""
 FREEDOM = (0.05, 0.25)
 """Range over documents of the probability that the translator takes another synonym."""
 

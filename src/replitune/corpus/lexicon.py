@@ -51,12 +51,12 @@ class Noun:
     gender: int
     target_gender: int
     semantic: int
-    """Class 0 ... CLASSES - 1: what verbs and prepositions look at."""
+    """Class 0 ... CLASSES - 1, on which the translation of verbs and prepositions depends."""
     senses: tuple[tuple[tuple[str, str], ...], ...]
     """Per sense, the synonyms; each (singular, plural). One sense for most nouns."""
     sense_of_topic: tuple[int, ...]
     of_link: bool
-    """As the head of a compound: 'house of wood' (reversed) and not 'wood house'."""
+    """Whether as the head of a compound it makes 'house of wood' (reversed), not 'wood house'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Adjective:
     stem: str
     targets: tuple[str, ...]
     before: bool
-    """Stands before the noun on the target side too."""
+    """Whether it stands before the noun on the target side, too."""
 
 
 @dataclass(frozen=True, slots=True)

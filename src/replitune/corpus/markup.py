@@ -134,7 +134,7 @@ class Builder:
         self.count = 0
         self.begun: set[tuple[Role3, str, str]] = set()
         self.other = 0
-        """Depth inside elements that are not known: titles, key words, ..."""
+        """Depth inside unknown elements: titles, key words, ..."""
 
     def error(
         self, message: str, line: int, found: str | None = None, fix: str | None = None

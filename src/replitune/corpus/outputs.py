@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from replitune.corpus.settings import Column
 
 MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv|jsonl)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
-"""Files that may hold several outputs, and which one is meant."""
+"""The name of a file that may hold several outputs, and which of them is meant."""
 
 
 def split_path(path: Path) -> tuple[Path, str | None]:

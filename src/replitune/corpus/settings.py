@@ -19,7 +19,7 @@ TRAIN = "train"
 DEV = "dev"
 
 SACREBLEU = "sacrebleu:"
-"""What the name of a test set of sacrebleu's begins with, where others name a file."""
+"""What the name of a sacrebleu test set begins with, which is given in place of a file."""
 
 File = Annotated[str, about(min_length=1)]
 Files = File | Annotated[list[File], about(min_length=1)]

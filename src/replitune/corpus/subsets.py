@@ -24,7 +24,7 @@ SLICES: dict[str, Callable[[int], slice]] = {
     "odd": lambda half: slice(0, None, 2),
     "even": lambda half: slice(1, None, 2),
 }
-"""Lines of a subset, given half their number."""
+"""The lines of each subset, given half the number of all lines, rounded up."""
 NAMED = (*SLICES, "rand1", "rand2")
 RANDOM_HALF = re.compile(r"rand(?:om-)?([1-9][0-9]{0,8})")
 

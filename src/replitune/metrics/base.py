@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from replitune.settings import about, check_arguments
 
 Array = NDArray[Any]
-"""Of numbers of any kind."""
+"""An array of numbers of any type."""
 HigherIsBetter = Annotated[bool, about("Whether a higher score is a better one.")]
 
 
@@ -33,7 +33,7 @@ class Metric(ABC):
     """Name in configuration and on the command line."""
 
     title: ClassVar[str] = ""
-    """What papers call it; by default its id. Not inherited: a variant is another metric."""
+    """Its name in papers; by default its id. Not inherited: a variant is another metric."""
 
     statistic_names: tuple[str, ...]
     """K column names of the store."""
@@ -41,13 +41,13 @@ class Metric(ABC):
     higher_is_better: bool = True
 
     integer_statistics: bool = True
-    """Counts (int32 in the store), or float64."""
+    """Whether the statistics are counts (int32 in the store) or not (float64)."""
 
     signed_statistics: tuple[str, ...] | None = None
-    """Those that may be negative; None: none where they are counts, all where they are not."""
+    """The statistics that may be negative. None: none if they are counts, otherwise all."""
 
     programs_mb: ClassVar[int] = 0
-    """Memory of programs that it starts."""
+    """Memory of the programs that the metric starts."""
 
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""

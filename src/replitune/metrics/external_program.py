@@ -38,7 +38,7 @@ CACHE = "REPLITUNE_CACHE"
 """Environment variable: the folder in which scores are kept."""
 
 Texts = tuple[str, ...]
-"""Source (or nothing), hypothesis, references."""
+"""Source (empty if it is not read), hypothesis, references."""
 
 Batch = Annotated[int, about("Segments that the program is given at once.", ge=1)]
 CacheFolder = Annotated[
@@ -335,7 +335,7 @@ DIGITS = 6
 """Decimals of each score."""
 
 PROGRAM = "REPLITUNE_PYMARIAN_EVAL"
-"""Environment variable: another program with the options of pymarian-eval."""
+"""Environment variable: a program to run in place of pymarian-eval, with the same options."""
 
 
 def program() -> list[str]:

@@ -28,7 +28,7 @@ BATCH = 200
 pipe's buffer, so that neither side ever waits for the other to read."""
 
 LINES_PER_WORKER = 5000
-"""A further worker is started for so many lines only; below, its start would cost more."""
+"""Lines for which one more worker is started; for fewer, its start would cost more."""
 
 
 def find_java() -> str:

@@ -12,12 +12,12 @@ from replitune.registry import Entry
 from replitune.settings import about
 
 PLACES = ("{system}", "{replica}", "{number}")
-"""In the name of a file that holds the scores of one output: baseline, run-001, 1."""
+"""Places in the name of an output's file of scores, for such as baseline, run-001 and 1."""
 
 TESTSET = "{testset}"
 
 Scores = str | Mapping[str, str]
-"""A file, with the place {testset} where there are several test sets; or files by test set."""
+"""A file, with {testset} in its name if there are several test sets; or a file for each test set."""
 
 File = Annotated[str, about("A file name without a comma.", pattern="^[^,]+$")]
 ScoreFile = Annotated[
@@ -31,7 +31,7 @@ ScoreFile = Annotated[
 
 
 Complain = Callable[..., object]
-"""Notes a mistake: `complain(path, message, found=, expected=, fix=)`."""
+"""Reports a mistake: `complain(path, message, found=, expected=, fix=)`."""
 
 
 def scores_named(entry: Entry) -> Scores | None:

@@ -15,8 +15,8 @@ BATCH = 8192
 """Hypotheses tokenised at a time: keeps the word lists of a long file small."""
 
 UNKNOWN = -1
-"""The id of all words that no reference has. Such a word equals no reference word, and which one
-it is never matters, as no match goes across it."""
+"""The id of all words that no reference has. Such a word is part of no match, so which one it is
+does not matter."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64
 
 
 Words = Callable[[Sequence[str]], list[list[str]]]
-"""The words of each of some lines."""
+"""Splits lines into words."""
 
 
 def tokenize_references(words: Words, refs: Sequence[Sequence[str]]) -> TokenizedReferences:

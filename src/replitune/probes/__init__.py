@@ -16,7 +16,7 @@ LOSSES = {
     "snakemake": "Snakemake's scheduler wakes once a second for every job that is done, which jobs a run "
     "is to do is guessed from what is missing, and mistakes are told without their lines",
 }
-"""What is lost without those of a library."""
+"""What is lost without the undocumented parts of a library."""
 _failed: set[str] = set()
 
 

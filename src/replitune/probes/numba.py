@@ -8,7 +8,7 @@ from typing import Any
 from replitune import probes
 
 TRIED = ((0, 61), (0, 68))
-"""The oldest and the newest numba of which this is known."""
+"""The oldest and the newest numba with which this module was tried."""
 
 
 def is_known() -> bool:

@@ -13,7 +13,7 @@ from replitune import probes
 from replitune.errors import ReplituneError
 
 LIMIT = 40
-"""Tasks of an array. The commands of all are one word of the script, and Linux has 128 KiB for one."""
+"""The most tasks of an array: their commands are one word of the script, at most 128 KiB on Linux."""
 _COMMANDS = "--slurm-jobstep-array-execs="
 
 

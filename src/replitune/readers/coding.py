@@ -20,9 +20,9 @@ class Coded:
     """A column of R rows with D distinct ids. A whole number is the same id as its text."""
 
     codes: NDArray[np.int32]
-    """(R,) places in `ids`."""
+    """Indices (R,) into `ids`."""
     ids: NDArray[np.int64] | list[str]
-    """D of them: whole numbers in order, or texts in the order of their first rows."""
+    """The D distinct ids: ascending whole numbers, or texts in the order of the columns' dictionaries."""
 
     @property
     def distinct(self) -> int:

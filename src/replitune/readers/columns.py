@@ -26,17 +26,17 @@ CALLED = {
 """Names of columns by role; blanks, case and punctuation are ignored."""
 
 WORDS = {"replica": "run", "testset": "test set"}
-"""Their names in messages."""
+"""What messages call a role, where it is another word."""
 
 CORRECT = "correct ncorrect numcorrect passed npassed passes resolved nresolved solved successes"
 COUNT = "count n total ntotal trials ntrials numtrials attempts nattempts samples nsamples numsamples"
 """Names of two columns whose ratio is the score."""
 
 RUN_COLUMN = re.compile(r"(run|seed|epoch|trial|sample|replica|rep)[\W_]*(\d+)", re.ASCII | re.IGNORECASE)
-"""A column that is one run."""
+"""The name of a column with the scores of one run."""
 
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""What pandas calls its index; it is no score."""
+"""What pandas calls its index, which is not a score."""
 
 BOOLEANS = {"true": 1.0, "false": 0.0}
 
@@ -55,10 +55,10 @@ class Choice:
     ids: Mapping[str, str]
     """The column of each role but the score."""
     scores: tuple[str, ...]
-    """Several in a table with a column for each metric, or for each of `wide`."""
+    """The columns of scores: several in a table with one for each metric, run or system."""
     read_as: tuple[str, ...] = ()
     wide: str = "metric"
-    """What the columns of scores are, one by one: metric, replica, system."""
+    """What each of several columns of scores stands for: metric, replica or system."""
     count: str | None = None
     """The column by which scores are divided."""
 

@@ -15,7 +15,7 @@ from replitune.readers.table import number_of
 CASES = ("testCases", "conversationalTestCases", "test_results")
 SCORES = ("metricsData", "metrics_data")
 SIGNS = (*SCORES, "testRunData", "actualOutput", "actual_output")
-"""Long texts may stand before the first score."""
+"""One of these comes near the beginning; long texts may come before the first score."""
 
 
 class DeepEval(Reader):

@@ -17,7 +17,7 @@ NO_SCORES = re.compile(
     r"(?:num|finish_reason|training|inference|estimated|predicted)_.*|.*_runtime|batch_size|prompt_truncated"
     r"|max_prob|logprob|logprob_per_byte|perplexity|bits_per_byte"
 )
-"""Statistics of how a run went; they are read only where they are asked for."""
+"""Statistics of how a run went, which are read only if they are asked for."""
 
 
 class Helm(Reader):

@@ -24,12 +24,12 @@ from replitune.readers.table import number_of
 from replitune.readers.tabular import ABSENT, Tabular
 
 WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-"""Correct, partial, incorrect, no answer: the numbers that Inspect takes them for."""
+"""The numbers that Inspect uses for correct, partial, incorrect, no answer, and for yes and no."""
 
 PREFIX = "score_"
 
 ZSTANDARD, LOCAL_HEADER = 93, 30
-"""In zip files: the number of a compression method, and the bytes before a file's name."""
+"""In zip files: the number of the compression method, and the bytes before the name of a file."""
 
 TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
 

@@ -19,7 +19,7 @@ from replitune.readers.settings import ColumnNames
 from replitune.running.files import GZIP_MAGIC
 
 ENOUGH = 1 << 16
-"""First bytes of a file, by which its format is recognised."""
+"""Bytes at the beginning of a file, by which its format is recognised."""
 
 FEW = 3
 """How many examples of a mistake are shown."""
@@ -77,19 +77,20 @@ class ScoreRows:
     name: str
     """What it is called in messages."""
     columns: Mapping[str, pa.ChunkedArray]
-    """By what they are: those of `ColumnNames`. `score` is float64, null where there is none;
+    """By role, as in `ColumnNames`. `score` is float64, null where there is none;
     `replica`, `segment` and the others are texts or whole numbers."""
     line: Callable[[Sequence[int]], list[int]]
-    """Where rows, from 0, stand in the file: lines from 1."""
+    """Gives the lines in the file, from 1, of rows, from 0."""
     called: Mapping[str, str]
-    """What each column is called there."""
+    """What each column is called in the file."""
     read_as: tuple[str, ...] = ()
-    """What was guessed, to be shown to the user."""
+    """How the file was understood, to be shown to the user."""
     is_file: bool = True
     whole: Mapping[str, str] = field(default_factory=dict)
-    """What holds for all rows, where there is no column: `system`, `replica`, `testset`."""
+    """Ids of all rows for roles without a column: `system`, `replica`, `testset`."""
     evaluation: str | None = None
-    """The id of the one evaluation that a file is: another one of the same system has other runs."""
+    """The id of the evaluation, if the file is a single one. The runs of another evaluation of the same
+    system are other runs."""
 
     @property
     def rows(self) -> int:

@@ -11,8 +11,8 @@ from typing import Any
 from replitune.replicas import Replica, replica_ids
 
 RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
-"""The name of a system, and the number of a run: a bare number may be part of the name of a model,
-unless it begins with 0."""
+"""The name of a system, and the number of a run. A bare number is that of a run only if it begins with
+0; otherwise it may be part of the name of a model."""
 
 RUN_FOLDER = re.compile(r"(run|seed|epoch|sample)[._-]?(\d+)", re.ASCII | re.IGNORECASE)
 """A folder of the outputs of one run."""
@@ -61,7 +61,7 @@ def stem(path: Path) -> str:
 
 
 WMT25, WMT26 = "_#_", "_###_"
-"""Between the parts of a document's id: ``en-cs_CZ_#_news_#_d1``, and
+"""What separates the parts of a document's id: ``en-cs_CZ_#_news_#_d1``, and
 ``WMT26_###_news_###_eng_Latn_###_isl_Latn_###_d1``."""
 
 

@@ -22,7 +22,7 @@ from replitune.readers.table import number_of
 from replitune.running.files import GZIP_MAGIC, read_bytes
 
 ABSENT = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-"""What stands for no score in a file of text."""
+"""Cells of a text file that mean a missing score."""
 
 Numbered = tuple[int, dict[str, Any]]
 """The number of a line, and the cells of its row by column."""

@@ -91,7 +91,7 @@ def test_documents_must_be_there_with_their_paragraphs(wmt: Path):
     rows = [json.loads(line) for line in (wmt / "A.jsonl").read_text().splitlines()]
     for change, message in (
         (rows[:2], "no document en-cs_CZ_#_news_#_a"),
-        ([*rows[:2], {**rows[2], "hypothesis": "One."}], "A.jsonl:3: document .* another number"),
+        ([*rows[:2], {**rows[2], "hypothesis": "One."}], "A.jsonl:3: document .* different numbers"),
         ([*rows, rows[0]], "A.jsonl:4: document .* occurs twice"),
         ([{"doc_id": "a", "words": 3}], "A.jsonl:1: no text of a system"),
         ([*rows[:1], {"doc_id": "x", "hypothesis": None}], "A.jsonl:2: no text `hypothesis`"),

@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str, tuple[str, ...]]] = {
     "decimal commas between commas": (
         lambda: TABLE.assign(score=[f"{x}".replace(".", ",") for x in TABLE.score]).to_csv(index=False),
         "t.csv",
-        ("t.csv:2: a cell of another type", "with a decimal point, 0.75"),
+        ("t.csv:2: a cell of the wrong type", "with a decimal point, 0.75"),
     ),
     "JSON that ends early": (
         lambda: json.dumps(RECORDS, indent=2)[:-30],
@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str, tuple[str, ...]]] = {
     "more right than there are": (
         lambda: counted(4, 3),
         "t.csv",
-        ("t.csv:2: `correct` is no part of `count`",),
+        ("t.csv:2: `correct` is not between 0 and `count`",),
     ),
 }
 

@@ -46,6 +46,6 @@ checkpoint look:
     params:
         job=job_settings("look"),
     message:
-        "look {wildcards.look}: who needs more replicas?"
+        "look {wildcards.look}: which systems need more replicas?"
     shell:
         command("look")

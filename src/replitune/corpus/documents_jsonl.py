@@ -105,7 +105,7 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
         for name in names:
             if source and len(refs[name]) != len(source):
                 raise ReplituneError(
-                    f"document {id} has not one paragraph of {name} for each of its source",
+                    f"document {id}: {name} and the source have different numbers of paragraphs",
                     file=file,
                     found=f"{len(refs[name])}",
                     expected=f"{len(source)}",
@@ -154,7 +154,7 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
         good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         if not good or len(texts) != samples or not samples:
             raise ReplituneError(
-                f"not {samples or 'any'} samples",
+                f"not {samples} samples" if samples else "no samples",
                 file=file,
                 line=n,
                 found=f"{key}: {len(texts) if good else repr(texts)[:40]}",
@@ -212,7 +212,7 @@ def _in_order(
         line, texts = by_id[id]
         if len(texts) != count:
             raise ReplituneError(
-                f"document {id} has another number of paragraphs than the test set",
+                f"document {id}: the output and the test set have different numbers of paragraphs",
                 file=path,
                 line=line,
                 found=f"{len(texts)}",

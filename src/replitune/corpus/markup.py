@@ -62,7 +62,7 @@ class MarkupFile:
             if missing is not None:
                 what = f"{role} {name}" if name else role
                 raise ReplituneError(
-                    f"{what} has other segments than the rest of the file",
+                    f"the segments of {what} differ from those of the rest of the file",
                     file=self.path,
                     found=f"document {missing[0]!r}, segment {missing[1]!r} "
                     + ("is missing" if first is keys else "only there"),
@@ -188,7 +188,7 @@ class Builder:
             self.text.append(text)
         elif self.document is not None and not self.other and text.strip():
             raise self.error(
-                "text outside a segment", line, found=text.strip()[:60], fix="put it into <seg> ... </seg>"
+                "text outside a segment", line, found=text.strip()[:60], fix="put it in <seg> ... </seg>"
             )
 
     def finish(self, line: int) -> MarkupFile:
@@ -239,7 +239,7 @@ class Builder:
 
     def _start_side(self, name: str, attributes: Mapping[str, str], line: int) -> None:
         if self.document is None or self.set_role is not None or self.side is not None:
-            raise self.error(f"<{name}> out of place", line, fix="it belongs directly into <doc>")
+            raise self.error(f"<{name}> out of place", line, fix="put it directly inside <doc>")
         role = SIDES[name]
         label = {
             "source": "",
@@ -263,7 +263,7 @@ class Builder:
             raise self.error(
                 "a segment out of place",
                 line,
-                fix="it belongs into src, ref or hyp of a document, or into a document of a "
+                fix="put it in src, ref or hyp of a document, or in a document of a "
                 "srcset, refset or tstset",
             )
         self.count += 1
@@ -280,5 +280,5 @@ class Builder:
             return
         stream = self.file.streams.setdefault(self.side, {})
         if key in stream:
-            raise self.error(f"segment {key[1]!r} of document {key[0]!r} comes twice", self.segment_line)
+            raise self.error(f"segment {key[1]!r} of document {key[0]!r} occurs twice", self.segment_line)
         stream[key] = LINE_BREAKS.sub(" ", "".join(self.text).strip(" \t\r\n"))

@@ -42,7 +42,7 @@ class Columns(Settings, frozen=True):
     document: Annotated[Column | None, about("Column with the document id.")] = None
     header: Annotated[
         bool | None,
-        about("Whether the first line names the columns; by default, unless all are given by number."),
+        about("Whether the first line names columns; by default yes, unless all are given by number."),
     ] = None
 
 
@@ -55,9 +55,9 @@ class TrainFiles(Settings, frozen=True):
     def __post_init__(self) -> None:
         if len(self.sources) != len(self.targets):
             raise ReplituneError(
-                "training data of unequal sides",
+                "different numbers of source and target files",
                 found=f"{len(self.sources)} source files and {len(self.targets)} target files",
-                expected="as many",
+                expected="the same number of each",
             )
 
     @property
@@ -97,7 +97,7 @@ class TestSetFiles(Settings, frozen=True):
     format: Annotated[
         Format | None,
         about(
-            "How to read the files; without it, by their names. `blank-lines` is text in which a "
+            "How to read the files; by default, as their names say. `blank-lines` is text in which a "
             "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, "
             "or of WMT since 2025, `scores` a table of scores, whose segments are the test set."
         ),
@@ -113,7 +113,7 @@ class TestSetFiles(Settings, frozen=True):
         Annotated[dict[Name, TestSetFiles], about(min_length=1)] | None,
         about(
             "Instead of all other keys: test sets by name, joined into this one in their order. "
-            "The names are labels, by which the report also gives scores; they are no documents."
+            "The names are labels, by which the report also gives scores; they are not documents."
         ),
     ] = None
 
@@ -122,9 +122,9 @@ class TestSetFiles(Settings, frozen=True):
         nested = self.parts and any(part.parts for part in self.parts.values())
         if self.parts is not None and (given != ["parts"] or nested):
             raise ReplituneError(
-                "a test set that is joined has `parts` and nothing else",
+                "a joined test set must have `parts` and nothing else",
                 found=", ".join(given),
-                fix="give each part its own files; parts have no parts",
+                fix="give each part its own files; parts cannot have parts",
             )
         if self.parts is None and self.references is None:
             raise ReplituneError(

@@ -216,7 +216,7 @@ def read_prepared(path: str | Path) -> TestSet:
     for number, row in enumerate(rows, start=1):
         if row.shape != first:
             raise ReplituneError(
-                "this segment has other keys than the first",
+                "the keys of this segment differ from those of the first",
                 file=path,
                 line=number,
                 found=_keys(row),

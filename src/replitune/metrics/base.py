@@ -17,7 +17,7 @@ from replitune.settings import about, check_arguments
 
 Array = NDArray[Any]
 """An array of numbers of any type."""
-HigherIsBetter = Annotated[bool, about("Whether a higher score is a better one.")]
+HigherIsBetter = Annotated[bool, about("Whether a higher score is better.")]
 
 
 class Metric(ABC):

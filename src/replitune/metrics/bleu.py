@@ -43,10 +43,10 @@ class Bleu(Metric):
         tokenize: Tokenize = "13a",
         lowercase: Lowercase = False,
         smooth_method: Annotated[
-            Literal["none", "floor", "add-k", "exp"], about("What is done about orders without a match.")
+            Literal["none", "floor", "add-k", "exp"], about("How orders without a match are smoothed.")
         ] = "exp",
         smooth_value: Annotated[
-            float | None, about("Of `floor` (0.1 without it) and of `add-k` (1 without it).", ge=0)
+            float | None, about("The value for `floor` (default 0.1) or `add-k` (default 1).", ge=0)
         ] = None,
         effective_order: Annotated[
             bool, about("Average over the orders that have matches, for single sentences.")

@@ -43,7 +43,7 @@ class External(MeanMetric):
         super().__init__(id, higher_is_better)
         if not isinstance(file, str):
             raise ReplituneError(
-                "the scores of one test set are in one file", found=str(file), fix="name that file"
+                "the scores of one test set must be in one file", found=str(file), fix="name that file"
             )
         self.file = Path(file)
 

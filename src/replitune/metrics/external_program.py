@@ -40,11 +40,13 @@ CACHE = "REPLITUNE_CACHE"
 Texts = tuple[str, ...]
 """Source (empty if it is not read), hypothesis, references."""
 
-Batch = Annotated[int, about("Segments that the program is given at once.", ge=1)]
+Batch = Annotated[int, about("How many segments the program is given at a time.", ge=1)]
 CacheFolder = Annotated[
-    str | None, about("Folder in which scores are kept; by default below the user's folder of caches.")
+    str | None, about("Folder in which scores are kept; by default one in the user's cache folder.")
 ]
-Asked = Annotated[Resources | None, about("What a job of it asks for, in the workflow. Changes no score.")]
+Asked = Annotated[
+    Resources | None, about("Resources for a job of this metric in the workflow. They change no score.")
+]
 
 
 class ProgramMetric(MeanMetric):
@@ -217,8 +219,8 @@ class CommandMetric(ProgramMetric):
             str,
             about(
                 "The program: {hypothesis}, {reference} (or {references}, all of them) and "
-                "{source} are files of a segment a line; it writes a score a line to {output}, or "
-                "prints them. {threads} is their number.",
+                "{source} are files with one segment a line; it writes one score a line to {output}, or "
+                "prints them. {threads} is the number of threads to use.",
                 min_length=1,
             ),
         ],
@@ -227,7 +229,7 @@ class CommandMetric(ProgramMetric):
         batch: Batch = 4096,
         revision: Annotated[
             str | int | float | None,
-            about("Change it when the program has changed: scores are computed again."),
+            about("Change it when the program has changed, so that scores are computed again."),
         ] = None,
         cache: CacheFolder = None,
         resources: Asked = None,
@@ -270,7 +272,7 @@ Model = Annotated[
     ),
 ]
 Vocab = Annotated[
-    str | None, about("Of a model that is a file: its vocabulary; by default vocab.spm beside it.")
+    str | None, about("The vocabulary of a model that is a file; by default vocab.spm beside it.")
 ]
 
 
@@ -344,7 +346,7 @@ def program() -> list[str]:
         return shlex.split(os.environ[PROGRAM])
     if importlib.util.find_spec("pymarian") is None:
         raise ReplituneError(
-            "package pymarian is missing, which computes COMET and BLEURT",
+            "the package pymarian, which computes COMET and BLEURT, is missing",
             fix=f"{to_install('nmt')} (x86-64 Linux, Python 3.11 or 3.12), or let another "
             "program do it: metric `command`; or compare its scores: --scores FILE",
         )

@@ -32,7 +32,7 @@ class Given(MeanMetric):
         self,
         id: str | None = None,
         metric: Annotated[
-            str | None, about("Which of the metrics of the tables; by default the one called as the id.")
+            str | None, about("Which metric of the tables; by default the one whose name is the id.")
         ] = None,
         higher_is_better: HigherIsBetter = True,
     ) -> None:
@@ -63,7 +63,7 @@ class Given(MeanMetric):
                 raise ReplituneError(
                     f"no scores of {self.wanted}",
                     found=", ".join(scores),
-                    fix="give the metric the name that it has in the table, as its id",
+                    fix="make the id of the metric its name in the table",
                 )
             if score is not None:
                 out[i] = score, 1.0
@@ -83,7 +83,7 @@ def _scores(line: str, id: str) -> dict[str, float | None]:
         ) from None
     if own != id:
         raise ReplituneError(
-            "scores of another segment than the test set's",
+            "the scores are not those of this segment of the test set",
             found=own,
             expected=id,
             fix="read the test set from the same table, `format: scores`",

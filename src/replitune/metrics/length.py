@@ -16,8 +16,8 @@ from replitune.settings import about, check_arguments
 ReferenceLength = Annotated[
     Literal["closest", "shortest"],
     about(
-        "Which reference's length counts: the closest to the hypothesis' (of two equally close, "
-        "the shorter), or the shortest."
+        "Which reference's length counts: the one closest to the hypothesis's (of two equally "
+        "close, the shorter), or the shortest."
     ),
 ]
 

@@ -126,16 +126,16 @@ class Meteor(Metric):
         normalize: Annotated[
             bool,
             about(
-                "METEOR's -norm, to tokenise and lower-case raw text; without it words are as they "
-                "are, separated by white space, and case counts."
+                "METEOR's -norm, to tokenise and lower-case raw text; without it, words are what white "
+                "space separates, and case counts."
             ),
         ] = False,
-        jar: Annotated[str | None, about("The program, when it is not pycocoevalcap's.")] = None,
+        jar: Annotated[str | None, about("The program, if not pycocoevalcap's.")] = None,
         memory: Annotated[str, about("Heap of one worker (Java's -Xmx).")] = "2G",
         workers: Annotated[
             int | None, about("Processes at a time; by default as many as threads are allowed.", ge=1)
         ] = None,
-        timeout: Annotated[float, about("Seconds for at most 200 segments.", gt=0)] = 600,
+        timeout: Annotated[float, about("The most seconds that 200 segments may take.", gt=0)] = 600,
         id: str | None = None,
     ) -> None:
         super().__init__(id)

@@ -58,7 +58,7 @@ def find_jar(jar: str | None = None) -> Path:
     raise ReplituneError(
         "METEOR's program meteor-1.5.jar is missing",
         expected="the package pycocoevalcap",
-        fix=f"install it anew{or_file}",
+        fix=f"reinstall it{or_file}",
     )
 
 
@@ -166,7 +166,7 @@ class Worker:
         return ReplituneError(
             f"METEOR failed: {message or 'it ended without a message'}",
             found=where,
-            fix="give it another heap, for example meteor:memory=4G"
+            fix="change the size of its heap, for example meteor:memory=4G"
             if short_of_memory
             else "run the same line through the jar's -stdio mode by hand",
         )

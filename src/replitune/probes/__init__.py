@@ -13,8 +13,8 @@ LOSSES = {
     "numba": "kernels start and run slower",
     "pyarrow": "every command imports pandas",
     "s3": "folders that jobs on other machines have put into S3 are missing until the next run",
-    "snakemake": "Snakemake's scheduler wakes once a second for every job that is done, which jobs a run "
-    "is to do is guessed from what is missing, and mistakes are told without their lines",
+    "snakemake": "each finished job wakes Snakemake's scheduler once a second until the run ends, the jobs "
+    "of a run are guessed from what is missing, and mistakes are reported without line numbers",
 }
 """What is lost without the undocumented parts of a library."""
 _failed: set[str] = set()

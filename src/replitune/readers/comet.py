@@ -55,10 +55,10 @@ def _json_scores(path: Path) -> Iterator[FileScore]:
             score = number_of(segment.get(KEY)) if isinstance(segment, dict) else None
             if score is None:
                 raise ReplituneError(
-                    f"no {KEY} of a segment",
+                    f"a segment without {KEY}",
                     file=path,
                     found=f"{file}, segment {i}",
-                    expected=f"a number `{KEY}` of each segment",
+                    expected=f"a number `{KEY}` for each segment",
                 )
             yield 1, file, i, score
 

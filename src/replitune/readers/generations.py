@@ -64,7 +64,7 @@ class Generations(Reader):
                     rows.add(line, value, replica=k, metric=name, **own)
         notes = [f"{samples} samples of each prompt are its runs"]
         if not ids.get("segment"):
-            notes.append("prompts are known by their order")
+            notes.append("prompts are identified by their order")
         return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, notes)
 
 

@@ -69,9 +69,9 @@ class Inspect(Reader):
                 own = {"system": model} if model else {}
                 own |= {"testset": task} if task else {}
                 rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
-        notes = ["samples of Inspect; each epoch is a run, of each evaluation"]
+        notes = ["samples of Inspect; each epoch of each evaluation is a run"]
         for scorer, count in left_out.items():
-            notes.append(f"{scorer} left out where it is no number ({count:,})")
+            notes.append(f"{scorer} left out where it is not a number: {count:,} of the samples")
         called = {
             "system": "model",
             "segment": "id",

@@ -54,7 +54,7 @@ class LmEval(Reader):
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         if SUMMARY.match(Beginning.from_file(path).text):
             raise ReplituneError(
-                "means of lm-evaluation-harness, and no scores of questions",
+                "this file has means of lm-evaluation-harness, not scores of questions",
                 file=path,
                 fix="run lm_eval with --log_samples, and give its files samples_*.jsonl",
             )
@@ -82,7 +82,7 @@ class LmEval(Reader):
                 rows.add(number, _float(value), segment=row["doc_id"], metric=metric)
         if not len(rows):
             raise ReplituneError(
-                "no metric with a number for each sample",
+                "no metric has a number for any sample",
                 file=path,
                 found=", ".join(left_out) or "no samples",
             )
@@ -90,11 +90,11 @@ class LmEval(Reader):
         system = path.absolute().parent.name
         notes = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]
         for name, count in left_out.items():
-            notes.append(f"{name} left out, which has no number for a sample ({count:,})")
+            notes.append(f"{name} left out where it is not a number: {count:,} of the samples")
         if answers > 1:
             notes.append(
-                f"{answers} answers to each question; the scores are of what its filter "
-                "leaves of them, by default of the first alone"
+                f"up to {answers} answers to a question; only those that its filter keeps are scored, by "
+                "default the first alone"
             )
         called = {"segment": "doc_id", "metric": "metrics"}
         return rows.rows(called, notes, {"system": system, "testset": task})

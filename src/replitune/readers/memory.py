@@ -92,7 +92,7 @@ def columns_of_arrays(
         raise ReplituneError(
             "systems have different segments",
             found=", ".join(f"{name}: {shape}" for name, shape in shapes.items()),
-            expected="(runs, segments) of each, the same segments",
+            expected="an array (runs, segments) of each, with the same segments",
         )
     for name, array in named.items():
         if array.dtype.kind not in "fiub":

@@ -32,7 +32,7 @@ class Numbers(Reader):
         notes = ["a score on each line"]
         if _ends_with_the_mean(cells):
             cells.pop()
-            notes.append("the last line is the mean of the others, and left out")
+            notes.append("the last line is the mean of the others, so it is left out")
         for number, cell in enumerate(cells, start=1):
             score = number_of(cell)
             if score is None and cell not in ABSENT:

@@ -85,7 +85,7 @@ class Records:
                 self.add(own[0][0], mean, segment=segment, replica=1, **ids)
         if len(counts) == 1:
             return "each trial is a run" if counts[0] > 1 else "one run"
-        return f"{counts[0]} to {counts[-1]} trials of each: their mean is its score, in one run"
+        return f"segments have {counts[0]} to {counts[-1]} trials; their mean is the score, in one run"
 
 
 class Numbering(dict[Any, str]):

@@ -111,7 +111,7 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
     if reader is None and beginning.path.is_dir():
         raise ReplituneError(
-            "a folder", file=path, fix="name the files of scores in it, such as DIR/*.eval"
+            "is a folder", file=path, fix="name the files of scores in it, such as DIR/*.eval"
         )
     if reader is None:
         raise ReplituneError(
@@ -134,10 +134,10 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
         named = {file: (system, None) for file, (system, _) in named.items()}
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
         note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
-        note += " (runs of one: NAME=FILE FILE ...)"
+        note += " (if they are runs of one system: NAME=FILE FILE ...)"
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
-        note = f"systems and runs by the names of files: {brief(listed, separator=', ')}"
+        note = f"systems and runs are taken from the names of files: {brief(listed, separator=', ')}"
     renamed = []
     for rows in tables:
         system, run = named[rows.name]

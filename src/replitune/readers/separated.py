@@ -82,7 +82,7 @@ class Separated(Tabular):
                     line=line,
                     found=f"{len(row)} columns",
                     expected=f"{len(header)}, as in the header",
-                    fix="a cell has the separator only within quotation marks",
+                    fix="put a cell that contains the separator in quotation marks",
                 )
             yield line, dict(zip(header, _with_points(row, decimal), strict=True))
 

@@ -99,7 +99,7 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
                     line=number,
                     found=f"{len(row)} columns",
                     expected=f"{len(first)}, as on line {line}",
-                    fix="a cell has no tab, and in CSV a comma only within quotation marks",
+                    fix="cells must not contain tabs; in CSV, put a cell with a comma in quotation marks",
                 )
             yield number, row
 
@@ -127,7 +127,7 @@ def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) ->
             file=path,
             line=line,
             found=repr(cell),
-            fix="leave the score empty, or the row out, where there is none",
+            fix="where there is no score, leave the cell empty or leave out the row",
         )
     return value
 

@@ -89,11 +89,11 @@ class Tabular(Reader):
                         wrong.append(f"line {number}: {column} is {cell!r}")
         if whole:
             raise ReplituneError(
-                "a cell of another type than its column",
+                "a cell of the wrong type for its column",
                 file=path,
                 line=first_line,
                 found=brief(wrong, whole),
-                expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
+                expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in every "
                 "other column",
                 fix="write numbers with a decimal point, 0.75"
                 if any("," in item for item in wrong)
@@ -164,7 +164,9 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
                 bad = pc.or_(pc.less(scores[-1], 0), pc.greater(scores[-1], count))
                 if pc.any(bad).as_py():
                     refuse(
-                        f"`{called}` is no part of `{choice.count}`", bad, "from 0 to the number of trials"
+                        f"`{called}` is not between 0 and `{choice.count}`",
+                        bad,
+                        "from 0 to the number of trials",
                     )
                 scores[-1] = pc.if_else(pc.equal(count, 0), None, pc.divide(scores[-1], count))
             continue

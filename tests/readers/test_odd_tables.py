@@ -70,6 +70,18 @@ READ: dict[str, tuple[Callable[[], str], str, dict[str, Any], Any]] = {
         {},
         TABLE,
     ),
+    "decimal commas, and a column of ids with points": (
+        lambda: TABLE.assign(version="3.5").to_csv(index=False, sep=";", decimal=","),
+        "t.csv",
+        {},
+        TABLE,
+    ),
+    "a column of texts that are numbers with commas": (
+        lambda: TABLE.assign(answer="1,000")[["answer", *TABLE]].to_csv(index=False, sep="\t"),
+        "t.tsv",
+        {},
+        TABLE,
+    ),
     "a JSON array over many lines": (lambda: json.dumps(RECORDS, indent=2), "t.json", {}, TABLE),
     "JSON objects over many lines": (
         lambda: "\n".join(json.dumps(row, indent=2) for row in RECORDS),

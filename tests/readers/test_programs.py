@@ -187,6 +187,7 @@ def test_what_sacrebleu_writes_is_read_as_it_is(tmp_path: Path):
             "run lm_eval with --log_samples",
         ),
         ("b.json", '[{"system": "a", "BLEU": "1.5"}, {"system": "b", "BLEU": "?"}]', "not a finite number"),
+        ("b.json", '[{"system": "a", "BLEU": "1"}, {"system": "a", "BLEU": "2"}]', "a system occurs twice"),
         ("c.json", json.dumps(FILES, indent=4)[:-200], "incomplete or damaged JSON"),
         ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "a segment without COMET"),
         ("c.txt", "a\tSegment 0\tscore: 0.5\nwhat\n", "c.txt:2: not a line of comet-score"),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows, brief
 from replitune.readers.names import runs_of_files
 from replitune.readers.records import Records, json_of, of_kind
@@ -36,7 +37,16 @@ class Sacrebleu(Reader):
             for n, row in enumerate(found, start=1):
                 rows.add(n, score_of(path, n, row.get("score")), metric=row.get("name"))
             return rows.rows({"metric": "name"}, notes)
-        runs = runs_of_files([str(row.pop("system", n)) for n, row in enumerate(found)])
+        files = [str(row.pop("system", n)) for n, row in enumerate(found)]
+        if twice := [file for file in files if files.count(file) > 1]:
+            raise ReplituneError(
+                "a system occurs twice",
+                file=path,
+                found=twice[0],
+                expected="one row for each system",
+                fix="give sacrebleu each file once",
+            )
+        runs = runs_of_files(files)
         for n, ((system, run), row) in enumerate(zip(runs.values(), found, strict=True), start=1):
             for metric, score in row.items():
                 rows.add(n, score_of(path, n, score), metric=metric, system=system, replica=run)

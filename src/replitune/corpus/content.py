@@ -88,7 +88,7 @@ def require_same_documents(first: FileContent, other: FileContent) -> None:
             )
 
 
-def take_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
+def require_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
     """Refuse a wanted name that does not exist; the message lists those that do."""
     for name in wanted:
         if name not in names:

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from replitune.corpus.content import FileContent, Role
 from replitune.errors import ReplituneError
-from replitune.readers.names import WMT26, language_pair
-from replitune.running.files import read_lines
+from replitune.readers.names import WMT26, language_pair, split_part
+from replitune.running.files import read_blocks
 
 PARAGRAPHS = "\n\n"
 """What separates the paragraphs of a document; a single line feed becomes a blank."""
@@ -47,22 +48,9 @@ OUTPUT = (
 """Keys of a system's output; the first that is present is read."""
 
 
-def split_part(path: str | Path) -> tuple[Path, str | None]:
-    """Split ``file.jsonl#PART`` in two, unless a file has the whole name."""
-    name, sign, part = str(path).rpartition("#")
-    if sign and name.lower().removesuffix(".gz").endswith(".jsonl") and not Path(path).exists():
-        return Path(name), part
-    return Path(path), None
-
-
-def is_jsonl(path: str | Path) -> bool:
-    return str(split_part(path)[0]).lower().removesuffix(".gz").endswith(".jsonl")
-
-
 def has_documents(path: str | Path) -> bool:
     """Whether a file is a WMT test set, or outputs for one, by its first line."""
-    file, _ = split_part(path)
-    first = next(iter(read_lines(file)), "")
+    first = next(chain.from_iterable(read_blocks(split_part(path)[0])), "")
     return '"doc_id"' in first and any(f'"{key}"' in first for key in ("refs", "src_text", "hypothesis"))
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replitune.corpus.content import FileContent, Key, Role, take_names
+from replitune.corpus.content import FileContent, Key, Role, require_names
 from replitune.errors import ReplituneError
 
 SETS = {"srcset": "source", "refset": "reference", "tstset": "hypothesis"}
@@ -85,7 +85,7 @@ class MarkupFile:
             if not references:
                 raise ReplituneError("no reference in this file", file=self.path, found=self._content())
             chosen = references if names is None else names
-            take_names(references, chosen, "reference", self.path)
+            require_names(references, chosen, "reference", self.path)
         sources = self.names("source")
         if not sources and role == "source":
             raise ReplituneError("no source in this file", file=self.path, found=self._content())
@@ -109,7 +109,7 @@ class MarkupFile:
                 found=", ".join(systems) if systems else self._content(),
                 expected="the name of one system",
             )
-        take_names(systems, [name], "system", self.path)
+        require_names(systems, [name], "system", self.path)
         return self.texts("hypothesis", name)
 
     def _content(self) -> str:

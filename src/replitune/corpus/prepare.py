@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.content import take_names
+from replitune.corpus.content import require_names
 from replitune.corpus.reader import read_testset
 from replitune.corpus.sacrebleu_sets import sacrebleu_files
 from replitune.corpus.settings import (
@@ -78,7 +78,7 @@ def prepare_testset(
     """Write the prepared form of dev or a test set and its account; returns the test set."""
     folder = Path(folder)
     corpus = read_corpus(given)
-    take_names(list_testsets(corpus), [name], "test set", "corpus")
+    require_names(list_testsets(corpus), [name], "test set", "corpus")
     described = corpus.dev if name == DEV else corpus.tests[name]
     inputs: list[Account] = []
     if isinstance(described, TestSetFiles):

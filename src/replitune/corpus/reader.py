@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replitune.corpus.content import FileContent, Role, require_same_documents
-from replitune.corpus.documents_jsonl import has_documents, split_part
+from replitune.corpus.documents_jsonl import has_documents
 from replitune.corpus.documents_jsonl import read_documents as documents_of_wmt
 from replitune.corpus.markup import MarkupFile
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
@@ -23,6 +23,7 @@ from replitune.corpus.tsv import read_tsv
 from replitune.corpus.wmt_sgm import read_sgm
 from replitune.corpus.wmt_xml import read_xml
 from replitune.errors import ReplituneError
+from replitune.readers.names import split_part
 from replitune.running.files import read_lines
 
 SUFFIXES: dict[str, Format] = {

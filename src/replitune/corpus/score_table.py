@@ -11,19 +11,14 @@ from replitune.corpus.content import FileContent
 from replitune.errors import ReplituneError
 from replitune.readers.coding import coded, in_order
 from replitune.readers.interface import brief
+from replitune.readers.names import split_part
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
 
 
-def split_testset(path: str | Path) -> tuple[Path, str | None]:
-    """Split ``scores.csv#gsm8k`` in two, unless a file has the whole name."""
-    name, sign, testset = str(path).rpartition("#")
-    return (Path(path), None) if not sign or Path(path).exists() else (Path(name), testset)
-
-
 def read_segments(path: str | Path) -> FileContent:
     """Every segment once, in an order that does not depend on that of the rows."""
-    file, testset = split_testset(path)
+    file, testset = split_part(path, ending="")
     rows = read_file(file, ColumnNames())
     if "segment" not in rows.columns:
         raise ReplituneError(

@@ -44,9 +44,7 @@ Batch = Annotated[int, about("How many segments the program is given at a time."
 CacheFolder = Annotated[
     str | None, about("Folder in which scores are kept; by default one in the user's cache folder.")
 ]
-Asked = Annotated[
-    Resources | None, about("Resources for a job of this metric in the workflow. They change no score.")
-]
+Asked = Annotated[Resources | None, about("Resources of its jobs in the workflow. They change no score.")]
 
 
 class ProgramMetric(MeanMetric):

@@ -21,6 +21,9 @@ REPLICA = re.compile(r"(?:.*[._-])?(seed|run)[._-]?(\d{1,3})", re.ASCII | re.IGN
 
 ENDS = re.compile(r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$")
 
+SEVERAL = r"\.(?:xml|sgml?|tsv|jsonl)(?:\.gz)?"
+"""How the name of a file ends that may hold several outputs."""
+
 
 def system_and_run(file: str) -> tuple[str, str | None]:
     """``out/new.run2.txt`` and ``run2/new.txt`` are run 2 of new."""
@@ -53,6 +56,12 @@ def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
     if len(set(runs.values())) < len(files):
         return {file: (file, "1") for file in files}
     return runs
+
+
+def split_part(path: str | Path, ending: str = SEVERAL) -> tuple[Path, str | None]:
+    """Split ``file.xml#PART`` in two, unless a file has the whole name."""
+    match = re.fullmatch(rf"(.*{ending})#(.*)", str(path), re.I | re.S)
+    return (Path(path), None) if match is None or Path(path).exists() else (Path(match[1]), match[2])
 
 
 def stem(path: Path) -> str:

@@ -164,9 +164,7 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
                 bad = pc.or_(pc.less(scores[-1], 0), pc.greater(scores[-1], count))
                 if pc.any(bad).as_py():
                     refuse(
-                        f"`{called}` is not between 0 and `{choice.count}`",
-                        bad,
-                        "from 0 to the number of trials",
+                        f"`{called}` is not between 0 and `{choice.count}`", bad, "0 to the count of trials"
                     )
                 scores[-1] = pc.if_else(pc.equal(count, 0), None, pc.divide(scores[-1], count))
             continue

@@ -1,17 +1,17 @@
 # Two commands on a machine with git, make and Python 3.11, 3.12 or 3.13:
 #   make run     the default experiment, from nothing to results/quickstart/report.html
 #   make test    the whole test suite
-# make resume goes on after an interruption; make bench runs the benchmarks; make site builds the
+# make resume continues after an interruption; make bench runs the benchmarks; make site builds the
 # documentation site, build/site/index.html; make paper a short paper, build/paper/type-i-error.pdf.
-# PYTHON=python3.13, after make clean, is taken instead of the first of python3.11, 3.12 and 3.13.
+# After make clean, PYTHON=python3.13 is used instead of the first of python3.11, 3.12 and 3.13.
 
 export PYTHON
-# packages are installed without bytecode: what is compiled when first imported has to be kept
+# packages are installed without bytecode, so what is compiled at the first import has to be kept
 unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= all
-# CONFIG=config/experiments/X.yaml and ARGS="--scale small" reach `replitune run`
+# CONFIG=config/experiments/X.yaml and ARGS="--scale small" are passed to `replitune run`
 CONFIG ?= config/config.yaml
 ARGS ?=
 RUN = $(BIN)/replitune run $(CONFIG) --cores $(CORES) $(ARGS)
@@ -26,7 +26,7 @@ say-run:
 	@echo '   (the default: two systems, 18 tuning runs, all tests; about two minutes on two cores, of which'
 	@echo '   the first time one installs packages and compiles kernels)'
 
-# Snakemake goes by times: files from a future, of a clock that was ahead, get the present one.
+# Snakemake goes by file times: files from the future, by a clock that was ahead, get the present time.
 resume: $(VENV)/.installed
 	find results -newermt now -exec touch {} +
 	$(RUN)
@@ -37,10 +37,10 @@ test: say-test $(VENV)/.installed-dev
 say-test:
 	@echo '== make test: the whole test suite, about eight minutes on two cores; its last line is the verdict'
 
-# two more than processors: tests of clusters and of what is killed wait more than they work
+# two more than processors: tests of clusters and of killed runs wait more than they work
 WORKERS = $(shell expr 2 + $$(getconf _NPROCESSORS_ONLN))
 
-# 50 seeded hits in every stage, of every kind; prints what was hit. FAULTS=5 for fewer.
+# 50 seeded faults in every stage, of every kind; prints what was hit. FAULTS=5 for fewer.
 FAULTS ?= 50
 faults: $(VENV)/.installed-dev
 	rm -f results/.faults
@@ -48,11 +48,11 @@ faults: $(VENV)/.installed-dev
 		$(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 	$(BIN)/python tests/faults/account.py results/.faults
 
-# The same bytes with other cores, threads, orders of jobs, kernels? ARGS="--python OTHER/bin/python"
+# Are the bytes the same with other cores, threads, job orders, kernels? ARGS="--python OTHER/bin/python"
 matrix: $(VENV)/.installed-dev
 	$(BIN)/python scripts/matrix.py $(ARGS)
 
-# Would the suite notice? Seeded defects, each in a copy of the tree. ARGS="lock order" for some.
+# Would the suite notice a defect? Seeds some, each in a copy of the tree. ARGS="lock order" for some.
 defects: $(VENV)/.installed-dev
 	$(BIN)/python scripts/defects.py $(ARGS)
 
@@ -92,7 +92,7 @@ results/quickstart/report.html:
 	$(MAKE) run CONFIG= ARGS=
 
 # MULTEVAL=.../multeval.sh and MOSES=.../bin add these peers; ARGS="--only peers" for a part,
-# ARGS="--only jobs --against main" beside another revision
+# ARGS="--only jobs --against main" to compare with another revision
 bench: $(VENV)/.installed-dev
 	$(BIN)/python scripts/bench.py $(ARGS)
 
@@ -103,7 +103,7 @@ paper:
 	@$(MAKE) -s --no-print-directory $(VENV)/.installed
 	@$(BIN)/python -m paper.type_i_error
 
-# coverage-guided, SECONDS for each parser
+# coverage-guided fuzzing, SECONDS for each parser
 SECONDS ?= 60
 fuzz: $(VENV)/.installed-dev $(VENV)/.installed-fuzz
 	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS)

@@ -1,5 +1,5 @@
-# The workflow, at the top of a clone; what it does stands in workflow/Snakefile, where workflows
-# that use it as a module look for it.
+# For starting the workflow from the top of a clone; it is in workflow/Snakefile, where workflows that
+# use it as a module look for it.
 
 
 include: "workflow/Snakefile"

@@ -494,17 +494,19 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
 def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
     """Each run as lines of text. A file of JSON lines may hold several runs; in a file of WMT, one
     system of it is a run."""
-    from replitune.corpus.documents_jsonl import is_jsonl, read_json_outputs
-    from replitune.corpus.outputs import MANY, read_output, split_path
+    from replitune.corpus.documents_jsonl import read_json_outputs
+    from replitune.corpus.outputs import read_output
+    from replitune.corpus.reader import recognise
+    from replitune.readers.names import split_part
 
     texts: list[Lines] = []
     for run in runs:
-        if not isinstance(run, str | Path) or not MANY.fullmatch(str(run)):
+        if not isinstance(run, str | Path) or recognise(run) == "text":
             texts.append(run)
-        elif is_jsonl(run):
+        elif recognise(run) == "jsonl":
             texts += read_json_outputs(run, testset.documents)
         else:
-            texts.append(read_output(*split_path(Path(run))))
+            texts.append(read_output(*split_part(run)))
     return texts
 
 

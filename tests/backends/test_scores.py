@@ -59,7 +59,7 @@ def test_scores_are_lines_that_the_metric_reads(table: Path):
     metric = get_metric("given:id=acc")
     found = metric.statistics(lines, [[f"q{i}" for i in range(4)]])
     np.testing.assert_allclose(found, [[3.0, 1], [3.1, 1], [3.2, 1], [3.3, 1]])
-    with pytest.raises(ReplituneError, match="another segment"):
+    with pytest.raises(ReplituneError, match="not those of this segment"):
         metric.statistics(lines, [["q0", "q1", "q3", "q2"]])
     with pytest.raises(ReplituneError, match="no scores of bleu"):
         get_metric("given:id=bleu").statistics(lines, [[f"q{i}" for i in range(4)]])

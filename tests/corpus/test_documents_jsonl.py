@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import replitune as r
-from replitune.corpus.documents_jsonl import read_json_outputs
+from replitune.corpus.documents_jsonl import has_documents, read_json_outputs
 from replitune.corpus.outputs import read_output
 from replitune.corpus.reader import read_testset
 from support import Ran
@@ -91,13 +92,18 @@ def test_documents_must_be_there_with_their_paragraphs(wmt: Path):
     rows = [json.loads(line) for line in (wmt / "A.jsonl").read_text().splitlines()]
     for change, message in (
         (rows[:2], "no document en-cs_CZ_#_news_#_a"),
-        ([*rows[:2], {**rows[2], "hypothesis": "One."}], "A.jsonl:3: document .* another number"),
+        ([*rows[:2], {**rows[2], "hypothesis": "One."}], "A.jsonl:3: document .* different numbers"),
         ([*rows, rows[0]], "A.jsonl:4: document .* occurs twice"),
         ([{"doc_id": "a", "words": 3}], "A.jsonl:1: no text of a system"),
         ([*rows[:1], {"doc_id": "x", "hypothesis": None}], "A.jsonl:2: no text `hypothesis`"),
     ):
         with pytest.raises(r.ReplituneError, match=message):
             read_json_outputs(write(wmt / "A.jsonl", change), documents)
+
+
+def test_the_kind_of_a_file_is_seen_without_reading_all_of_it(wmt: Path):
+    os.truncate(wmt / "genmt.jsonl", 1 << 25)  # a hole, which is read as NUL, which is not text
+    assert has_documents(wmt / "genmt.jsonl#en-cs_CZ")
 
 
 def wmt26(domain: str, target: str, name: str) -> str:
@@ -152,11 +158,12 @@ def test_paragraphs_go_to_documents_that_do_not_follow_each_other(tmp_path: Path
 
 def test_systems_in_one_file(wmt: Path):
     rows = [
-        {"doc_id": id, "src_text": "s", "tgt_text": {"X": "\n\n".join(texts), "Y": "y"}}
+        {"doc_id": id, "src_text": "s", "tgt_text": {"X": "\n\n".join(texts), "Y#1": "y"}}
         for id, texts in DOCUMENTS.items()
     ]
     path = write(wmt / "all.jsonl", rows)
     assert read_json_outputs(f"{path}#X", None)[0][0] == "One two three."
+    assert read_json_outputs(f"{path}#Y#1", None) == [["y"] * 3]
     with pytest.raises(r.ReplituneError, match="which system"):
         read_json_outputs(path, None)
     with pytest.raises(r.ReplituneError, match="no output of system Z"):

@@ -221,7 +221,7 @@ def changed(key, value):
         (changed("tests", {"t": {"references": "t.en2", "format": "tvs"}}), "did you mean `tsv`"),
         (changed("tests", {"t": {"references": "a", "columns": {"reference": 1}}}), "unknown key"),
         (changed("tests", {"t": {**JOINED, "source": "t.de"}}), "`parts` and nothing else"),
-        (changed("tests", {"t": {"parts": {"all": JOINED}}}), "parts have no parts"),
+        (changed("tests", {"t": {"parts": {"all": JOINED}}}), "parts cannot have parts"),
         (changed("tests", {"t": {"references": "wmt41/de-en", "format": "sacrebleu"}}), "wmt14"),
         ({**SYNTHETIC, "train": -1}, "a whole number or null, at least 1"),
         ({**SYNTHETIC, "tests": {"t": 0}}, "a whole number, at least 1"),

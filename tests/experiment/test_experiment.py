@@ -55,6 +55,15 @@ def test_natural_order():
     ] or sorted(["run10", "run2"], key=natural) == ["run2", "run10"]
 
 
+def test_files_are_in_one_order_whatever_that_of_the_disk(tmp_path: Path, monkeypatch):
+    touch(tmp_path, "run2", "run02", "run1")
+    for reverse in (False, True):
+        monkeypatch.setattr(
+            "glob.glob", lambda *_, r=reverse, **__: sorted(map(str, tmp_path.iterdir()), reverse=r)
+        )
+        assert [path.name for path in expand("run*", tmp_path)] == ["run1", "run02", "run2"]
+
+
 def test_given_outputs_are_numbered_in_natural_order(tmp_path: Path):
     touch(tmp_path, "t.10", "t.2", "t.1", "u.1", "u.2", "u.10")
     experiment = outputs_experiment(tmp_path, {"t": "t.*", "u": "u.{1,2,10}"})

@@ -138,7 +138,7 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (FILES, "corpus.tests.t.parts", {"p": {"references": "r"}}, "nothing else"),
     (FILES, "corpus.tests.t.references", [], "references"),
     (FILES, "corpus.train", {"source": "s"}, "`target` is missing"),
-    (FILES, "corpus.train", {"source": ["s", "s2"], "target": ["t"]}, "as many"),
+    (FILES, "corpus.train", {"source": ["s", "s2"], "target": ["t"]}, "the same number of each"),
     # systems
     (SMT, "systems.a.backend", "phrse", "did you mean `phrase`"),
     (SMT, "systems.a.features", ["tm", "lmm"], "did you mean `lm`"),

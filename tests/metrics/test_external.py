@@ -81,10 +81,10 @@ def test_the_signature_follows_the_scores(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"score": float("inf")}, "not finite|of another type than its column"),
-        ({"score": "good"}, "of another type than its column"),
+        ({"score": float("inf")}, "not finite|of the wrong type for its column"),
+        ({"score": "good"}, "of the wrong type for its column"),
         ({"segment": -1}, "not a whole number"),
-        ({"segment": "x1"}, "not a whole number|of another type than its column"),
+        ({"segment": "x1"}, "not a whole number|of the wrong type for its column"),
         ({"document": "x"}, "segment 2 is in two documents"),
         ({"segment": 1, "document": "d"}, "segment 1 occurs twice"),
     ],

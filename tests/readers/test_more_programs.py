@@ -90,7 +90,7 @@ def test_sample_tables_of_inspect(tmp_path: Path, name: str):
     same(report, "match")
     assert [result.metric for result in report.results] == ["match", "judge"]
     assert report.results[0].testset == "gsm8k"
-    assert "each epoch is a run" in report.read_as[0]
+    assert "each epoch of each evaluation is a run" in report.read_as[0]
 
 
 def test_several_evaluations_of_a_model_are_several_runs(tmp_path: Path):
@@ -155,7 +155,9 @@ def test_logs_of_inspect(tmp_path: Path):
     for kind in ("json", "eval"):
         report = r.scores(sorted(tmp_path.glob(f"*.{kind}"), reverse=True), **FAST)
         same(report, "match")
-        assert any("parts left out where it is no number (90)" in said for said in report.read_as)
+        assert any(
+            "parts left out where it is not a number: 90 of the samples" in said for said in report.read_as
+        )
     for model in MODELS:
         (tmp_path / f"{model}.eval").write_bytes(with_zstandard(tmp_path / f"{model}.eval"))
     same(r.scores(sorted(tmp_path.glob("*.eval"), reverse=True), **FAST), "match")
@@ -424,7 +426,7 @@ def test_trials_of_terminal_bench_are_runs_and_so_are_those_of_another_file(tmp_
         name: pytest.approx(runs) for name, runs in expected().items()
     }
     assert (report.results[0].testset, report.results[0].metric) == ("core", "resolved")
-    assert any("trials without a verdict are not resolved" in said for said in report.read_as)
+    assert any("trials without a verdict count as not resolved" in said for said in report.read_as)
     with pytest.raises(r.ReplituneError, match="a segment of a run occurs twice"):
         r.scores([*paths, paths[0]], **FAST)
     for path in paths:
@@ -435,7 +437,7 @@ def test_trials_of_terminal_bench_are_runs_and_so_are_those_of_another_file(tmp_
 def test_the_mean_of_unequally_many_trials_is_the_score(tmp_path: Path):
     paths = {m: [tbench(tmp_path / m, m, lambda e, i: (e, i) != (3, 7), None)] for m in MODELS}
     report = r.scores(paths, **FAST)
-    assert "2 to 3 trials of each: their mean is its score, in one run" in report.read_as[0]
+    assert "segments have 2 to 3 trials; their mean is the score, in one run" in report.read_as[0]
     for model, runs in scores_of(report).items():
         own = pd.DataFrame(
             [(i, ok) for name, e, i, ok in answers() if name == model and (e, i) != (3, 7)],

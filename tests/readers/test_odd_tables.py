@@ -70,6 +70,18 @@ READ: dict[str, tuple[Callable[[], str], str, dict[str, Any], Any]] = {
         {},
         TABLE,
     ),
+    "decimal commas, and a column of ids with points": (
+        lambda: TABLE.assign(version="3.5").to_csv(index=False, sep=";", decimal=","),
+        "t.csv",
+        {},
+        TABLE,
+    ),
+    "a column of texts that are numbers with commas": (
+        lambda: TABLE.assign(answer="1,000")[["answer", *TABLE]].to_csv(index=False, sep="\t"),
+        "t.tsv",
+        {},
+        TABLE,
+    ),
     "a JSON array over many lines": (lambda: json.dumps(RECORDS, indent=2), "t.json", {}, TABLE),
     "JSON objects over many lines": (
         lambda: "\n".join(json.dumps(row, indent=2) for row in RECORDS),
@@ -123,7 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str, tuple[str, ...]]] = {
     "decimal commas between commas": (
         lambda: TABLE.assign(score=[f"{x}".replace(".", ",") for x in TABLE.score]).to_csv(index=False),
         "t.csv",
-        ("t.csv:2: a cell of another type", "with a decimal point, 0.75"),
+        ("t.csv:2: a cell of the wrong type", "with a decimal point, 0.75"),
     ),
     "JSON that ends early": (
         lambda: json.dumps(RECORDS, indent=2)[:-30],
@@ -138,7 +150,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str, tuple[str, ...]]] = {
     "more right than there are": (
         lambda: counted(4, 3),
         "t.csv",
-        ("t.csv:2: `correct` is no part of `count`",),
+        ("t.csv:2: `correct` is not between 0 and `count`",),
     ),
 }
 

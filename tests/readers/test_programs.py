@@ -84,9 +84,9 @@ def test_answers_beyond_the_first_and_metrics_without_numbers_are_said(tmp_path:
     lines = [json.dumps(row), *paths[0].read_text().splitlines()[1:]]
     paths[0].write_text("\n".join(lines) + "\n")
     said = "\n".join(r.scores(paths, **FAST).read_as)
-    assert "4 answers to each question" in said
+    assert "up to 4 answers to a question" in said
     assert "the first alone" in said
-    assert "bleu left out, which has no number for a sample (1)" in said
+    assert "bleu left out where it is not a number: 1 of the samples" in said
 
 
 def test_several_filters_and_choices_are_metrics_of_their_own(tmp_path: Path):
@@ -190,13 +190,14 @@ def test_what_sacrebleu_writes_is_read_as_it_is(tmp_path: Path):
             "run lm_eval with --log_samples",
         ),
         ("b.json", '[{"system": "a", "BLEU": "1.5"}, {"system": "b", "BLEU": "?"}]', "not a finite number"),
+        ("b.json", '[{"system": "a", "BLEU": "1"}, {"system": "a", "BLEU": "2"}]', "a system occurs twice"),
         ("c.json", json.dumps(FILES, indent=4)[:-200], "incomplete or damaged JSON"),
-        ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "no COMET of a"),
+        ("c.json", json.dumps(FILES, indent=4).replace('"COMET"', '"BLEU"', 3), "a segment without COMET"),
         ("c.txt", "a\tSegment 0\tscore: 0.5\nwhat\n", "c.txt:2: not a line of comet-score"),
         ("c.txt", "a\tSegment 0\tscore: nan\n", "c.txt:1: a score that is not finite"),
         ("s.jsonl", f"{json.dumps(sample(1, True))}\n{{}}\n", "s.jsonl:2: no `doc_id`"),
         ("s.jsonl", f"{json.dumps(sample(1, True))}\n{{\n", "s.jsonl:2: not a line of JSON"),
-        ("s.jsonl", f"{json.dumps(sample(1, True) | {'metrics': ['x']})}\n", "no metric with a number"),
+        ("s.jsonl", f"{json.dumps(sample(1, True) | {'metrics': ['x']})}\n", "no metric has a number"),
     ],
 )
 def test_what_is_wrong_with_a_program_s_file_is_said(tmp_path: Path, name: str, text: str, message: str):
@@ -207,7 +208,7 @@ def test_what_is_wrong_with_a_program_s_file_is_said(tmp_path: Path, name: str, 
 
 
 def test_a_folder_is_not_a_file_of_scores(tmp_path: Path):
-    with pytest.raises(r.ReplituneError, match=r"a folder\n.*name the files of scores in it"):
+    with pytest.raises(r.ReplituneError, match=r"is a folder\n.*name the files of scores in it"):
         r.scores(tmp_path, **FAST)
 
 

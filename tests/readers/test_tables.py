@@ -153,7 +153,9 @@ def test_files_without_a_system_are_systems(tmp_path: Path):
         paths.append(write(rows.drop(columns="system"), tmp_path / f"{name}.jsonl"))
     report = r.scores(paths, **FAST)
     (said,) = report.read_as
-    assert said.endswith("each file is a system: base, new (runs of one: NAME=FILE FILE ...)")
+    assert said.endswith(
+        "each file is a system: base, new (if they are runs of one system: NAME=FILE FILE ...)"
+    )
     assert report.to_json()["metrics"] == r.scores(table, **FAST).to_json()["metrics"]
 
 

@@ -1,5 +1,5 @@
-# answers/<testset>/<system>/<replica>.jsonl: what a server said, of which `decode` makes
-# translations; one job for all test sets, which leaves unchanged ones as they are.
+# answers/<testset>/<system>/<replica>.jsonl: the answers of a server, from which `decode` makes
+# translations; one job for all test sets, which leaves unchanged files as they are.
 
 
 rule ask:

@@ -22,7 +22,7 @@ def read_experiment():
                 with_texts(config), find_source(probe.config_files(workflow), config)
             )
         )
-        experiment.outputs  # looks for files of systems that are on disk
+        experiment.outputs  # looks for the given outputs on the disk
         require_writable(".snakemake")
     return experiment
 
@@ -30,13 +30,13 @@ def read_experiment():
 EXPERIMENT = read_experiment()
 AT = EXPERIMENT.at
 
-# Compiled once, before jobs start side by side; its age does not matter to them.
+# Compiled once, before jobs start in parallel; the age of the file does not matter to them.
 KERNELS = ancient(AT.kernels)
 
 
 def forget_if_half_made(name):
-    """A run was killed here after a job ended and before Snakemake noted it. Snakemake 9 would make
-    the file again, and forget what depends on it, since it is ancient."""
+    """Remove a file if the last run was killed after its job had ended and before Snakemake noted it.
+    Snakemake 9 would make it again, and forget what depends on it, since it is ancient."""
     run = EXPERIMENT.folder / RUN
     if locks.died_here(EXPERIMENT.folder / locks.RUN) and run.exists():
         if Path(name).exists() and Path(name).stat().st_mtime >= run.stat().st_mtime:
@@ -70,12 +70,12 @@ def failure_option(wildcards, output):
 
 
 def job_settings(stage, **names):
-    """The settings of a job of a stage, of these names or those of its wildcards."""
+    """A function: the settings of a stage's job with these names, or with those of its wildcards."""
     return lambda wildcards: find_job(stage, names or dict(wildcards.items())).json
 
 
 def job_inputs(stage, **names):
-    """What it reads."""
+    """A function: what that job reads."""
     return lambda wildcards: inputs_of(
         find_job(stage, names or dict(wildcards.items()))
     )
@@ -96,7 +96,7 @@ def find_job(stage, names):
 
 
 def record_of_look(number):
-    """The record of a look; the jobs that ask for it are planned anew when there is one."""
+    """The record of a look; the jobs that ask for it are planned again when there is one."""
     path, _ = checkpoints.look.get(look=number).output
     return known_record(path, Path(path).stat().st_mtime_ns)
 
@@ -105,7 +105,7 @@ known_record = lru_cache(maxsize=None)(lambda path, changed: read_record(path))
 
 
 def given_files(system, testset):
-    """A function, because a list would be searched for wildcards, and names may have braces."""
+    """The files of given outputs; a function, since Snakemake looks for wildcards, in braces, in a list."""
     files = [*map(str, EXPERIMENT.outputs[system][testset].values())]
     return lambda wildcards: [file for file in files if Path(file).exists()]
 
@@ -126,14 +126,14 @@ LEAST_MB = 500
 
 
 def amounts(stage, runtime, gpu=None, **names):
-    """What a job takes by the sizes of its texts, or what its system asks for; more when it is tried
-    again. Names are those of the job, where they are not its wildcards. `alone` is for engines that run
-    the jobs of a submission one after the other (profiles/slurm)."""
+    """The resources of a job, by the sizes of its texts or as its system asks; more when it is tried
+    again. `names` are those of the job, where they are not its wildcards. `alone` is for executors that
+    run the jobs of a submission one after the other (profiles/slurm)."""
 
     def memory(wildcards):
         named = dict(wildcards.items())
         given = {name: value.format(**named) for name, value in names.items()}
-        # before looks have said how many replicas there are: of as many as there may be
+        # until looks have decided how many replicas there are: for as many as there may be
         job = EXPERIMENT.stage(stage, **(given or named))
         return max(LEAST_MB, job.memory_mb(SIZES))
 
@@ -157,7 +157,7 @@ def amounts(stage, runtime, gpu=None, **names):
 
 
 def disk_of(stage):
-    """Room on the disk that a job needs while it runs."""
+    """The disk space that a job needs while it runs."""
     return lambda wildcards: EXPERIMENT.stage(stage, **dict(wildcards.items())).disk_mb(
         SIZES
     )

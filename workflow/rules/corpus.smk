@@ -74,7 +74,7 @@ rule kernels:
         AT.kernels,
     log:
         **logs("kernels", "kernels"),
-    # first of all: everything else that is long waits for it
+    # first of all, because all other long jobs wait for it
     priority: 100
     conda:
         PROGRAMS
@@ -82,8 +82,8 @@ rule kernels:
     resources:
         **amounts("kernels", runtime=20),
     params:
-        # made from `output`, so that a change does not compile again: a job finds what it
-        # lacks, and Snakemake 9 forgets what depends on an ancient file that it makes again
+        # takes `output`, so that a change of the settings does not compile again: jobs compile what
+        # they lack, and Snakemake 9 forgets what depends on an ancient file that it makes again
         job=lambda wildcards, output: job_settings("kernels")(wildcards),
     message:
         "compile kernels (once on a new machine: about 70 CPU seconds)"

@@ -1,5 +1,5 @@
 # decodes/<testset>/<system>/<replica>.txt: one line per segment; one job for all test sets, which
-# leaves unchanged ones as they are.
+# leaves unchanged files as they are.
 
 
 rule decode:

@@ -1,4 +1,4 @@
-# How a run begins and ends: one message for a mistake, last on the terminal, and no lock.
+# How a run begins and ends: a mistake gives one message, last on the terminal, and leaves no lock.
 
 import atexit
 import importlib.util
@@ -29,7 +29,7 @@ from replitune.running.processes import Process
 from replitune.workflow.display import words
 from replitune.workflow.events import Listener, failed_logs, forget_earlier
 
-# a job ends when the Snakemake that started it has ended, be it by kill -9
+# a job ends when the Snakemake that started it has ended, even by kill -9
 os.environ.update(REPLITUNE_RUN=Process.this().written.decode())
 
 HEARD = Listener()
@@ -39,8 +39,8 @@ atexit.register(UNTIL_THE_END.close)
 
 @contextmanager
 def one_message():
-    """A mistake ends the run: one message, last on the terminal, and exit code 1. SystemExit
-    passes by Snakemake's own messages, and its lock goes on the way."""
+    """End the run at a user's mistake with one message, last on the terminal, and exit code 1.
+    SystemExit skips Snakemake's own messages, and its lock is removed."""
     try:
         yield
     except ReplituneError as error:
@@ -81,7 +81,7 @@ def require_places(page):
 
 
 def require_results_to_report():
-    """Before `--report` misses a file."""
+    """Refuse `--report` before there are results: it would fail at a missing file."""
     asked = {word.partition("=")[0] for word in sys.argv}
     if (
         "--report" in asked
@@ -94,7 +94,7 @@ def require_results_to_report():
 
 
 def planned_jobs():
-    """What this run is to do; by what is missing, where Snakemake does not say."""
+    """The jobs that this run is to do; where Snakemake does not say, those without a record."""
     jobs = probe.planned(workflow)
     if jobs is not None:
         return jobs
@@ -103,13 +103,13 @@ def planned_jobs():
 
 
 def is_done(record):
-    """Whether a job has ended well. Snakemake makes an empty record at its begin."""
+    """Whether a job has ended well. Snakemake makes an empty record when it begins."""
     return Path(record).exists() and Path(record).stat().st_size > 0
 
 
 def working_systems(jobs):
-    """The systems of this experiment with something to train, tune or decode. (The names of rules
-    may be others, and jobs those of another experiment, where this workflow is a module.)
+    """The systems of this experiment with something to train, tune or decode. (Where this
+    workflow is a module, rules may have other names, and jobs may be of another experiment.)
     """
     folders = tuple(
         f"{EXPERIMENT.folder}/logs/{stage}/"
@@ -149,7 +149,7 @@ BEFORE = {}
 
 
 def made(name):
-    """What tells a file from one that is made later, whatever the clock says."""
+    """What distinguishes a file from one that is made later, whatever the clock says."""
     try:
         status = Path(name).stat()
     except OSError:
@@ -158,8 +158,8 @@ def made(name):
 
 
 def call_in_a_thread(number):
-    """Snakemake's handler waits for a lock. The interrupted thread may hold it, and would wait for
-    ever."""
+    """Call the handler of a signal in a thread. Snakemake's waits for a lock, which the interrupted
+    thread may hold; then it would wait for ever."""
     handler = signal.getsignal(number)
     if callable(handler):
         signal.signal(
@@ -180,9 +180,9 @@ def leave_word(jobs):
 
 def after_last_job():
     """Flush Snakemake's records to the disk, as results are; and check that every result was made
-    from the present version of its inputs, whatever the clock.
+    from the present version of its inputs, whatever the clock says.
 
-    No check for a run that was to make only some, and made no manifest."""
+    A run that was to make only some results, and made no manifest, is not checked."""
     flush_all(Path.cwd())
     if made(AT.manifest) in (None, BEFORE.get("manifest")):
         return
@@ -195,7 +195,7 @@ def after_failure(log):
     failed = {
         f"{words(without_storage(name).removesuffix('.log').split('/', 3)[-1])} ({name})": name
         for name in map(without_direction, failed_logs(HEARD.events))
-        if not is_done(Path(name).with_suffix(".json"))  # of a group, others may be
+        if not is_done(Path(name).with_suffix(".json"))  # others of its group may be
     }
     print("Complete log(s):", *[log] if isinstance(log, str) else log, file=sys.stderr)
     raise SystemExit(last_words(failed))

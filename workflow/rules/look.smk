@@ -8,7 +8,7 @@ rule batch:
         unpack(job_inputs("batch")),
         kernels=KERNELS,
     output:
-        # kept while the job runs: rows of unchanged replicas are taken over
+        # kept while the job runs, which reuses the rows of unchanged replicas
         update(AT.batch("{testset}", "{metric}", "{system}", "{n}")),
     log:
         **logs("batch", "{testset}", "{metric}", "{system}", "{n}"),
@@ -32,7 +32,7 @@ checkpoint look:
     input:
         unpack(job_inputs("look")),
     output:
-        # kept while the job runs: a look reads whether another plan was abandoned
+        # kept while the job runs, which reads in it whether another plan was abandoned
         update([AT.look("{look}"), AT.look("{look}", ".parquet")]),
     log:
         **logs("look", "{look}"),
@@ -46,6 +46,6 @@ checkpoint look:
     params:
         job=job_settings("look"),
     message:
-        "look {wildcards.look}: who needs more replicas?"
+        "look {wildcards.look}: which systems need more replicas?"
     shell:
         command("look")

@@ -12,7 +12,7 @@ rule report:
         unpack(job_inputs("report")),
     output:
         page=AT.page,
-        # the report decides which there are, from what the experiment has
+        # the job decides which tables there are, by what the experiment has
         tables=report(
             directory(AT.tables),
             patterns=["{name}.csv"],

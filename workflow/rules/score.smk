@@ -6,7 +6,7 @@ rule score:
         unpack(job_inputs("score")),
         kernels=KERNELS,
     output:
-        # kept while the job runs: rows of unchanged replicas are taken over
+        # kept while the job runs, which reuses the rows of unchanged replicas
         update(AT.store("{testset}", "{metric}", "{system}")),
     log:
         **logs("score", "{testset}", "{metric}", "{system}"),

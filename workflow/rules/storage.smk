@@ -1,6 +1,6 @@
 # Results in a storage of Snakemake's (--default-storage-provider), for jobs on machines that share no
-# folder. Snakemake brings what a job reads and takes what it made; the records of who made what is
-# read, which jobs find in the folder otherwise, are brought as inputs, too.
+# folder. Snakemake fetches what a job reads and stores what it makes. The records of the jobs that made
+# its inputs, which a job otherwise finds in the folder, are fetched as inputs, too.
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from replitune.experiment.yaml_file import ExperimentError
 
 STORAGE = probe.default_storage(workflow)
 
-# texts are where Snakemake is started, and the manifest is made of everything
+# local rules: texts are where Snakemake is started, and the manifest is made from everything
 STAYS_HERE = STORAGE is not None
 
 
@@ -18,19 +18,19 @@ if STORAGE is not None:
     s3.look_again_for_folders()
 
     def update(files):
-        """Snakemake cannot keep, while their job runs, outputs that are in storage and not here."""
+        """No `update`: Snakemake cannot keep outputs that are in storage while their job runs."""
         return files
 
 
 def with_texts(config):
-    """The config with absolute names of texts, since jobs have their results elsewhere."""
+    """The config with absolute names of texts, since jobs run in another folder."""
     if STORAGE is None:
         return config
     return {**config, "corpora": str(Path(config.get("corpora") or ".").absolute())}
 
 
 def require_no_shared_folder():
-    """That jobs find everything in storage, when there is one."""
+    """Refuse what jobs would not find in storage, when there is one."""
     if STORAGE is not None and (errors := [*check_storage(EXPERIMENT)]):
         raise ExperimentError(errors)
 
@@ -80,8 +80,8 @@ def without_direction(log):
 
 
 def in_storage(job):
-    """The command of a job, in the folder below which Snakemake has put what it reads, and in which it
-    expects what is made, so that all names are what they are without storage."""
+    """The command of a job, run in the folder below which Snakemake has put its inputs and expects its
+    outputs, so that all names are the same as without storage."""
     below = f"{EXPERIMENT.folder}/logs/".replace("{", "{{").replace("}", "}}")
     return (
         "log={log.text:q}; record={log.record:q}; "
@@ -101,5 +101,5 @@ def everything():
 
 
 def index():
-    """Who made each result, for who copies the results from storage."""
+    """Who made each result, for people who copy the results from storage."""
     return {} if STORAGE is None else {"index": directory(AT.at(MADE))}

@@ -1,4 +1,4 @@
-# studies/: what replicas say beyond the tests of pairs.
+# studies/: what replicas show beyond tests of pairs.
 
 
 for study in ("power", "replication", "calibrate"):
@@ -19,7 +19,7 @@ for study in ("power", "replication", "calibrate"):
         resources:
             **amounts(study, runtime=120),
         params:
-            # `shell` is looked up when the job runs, after the loop
+            # `shell` is evaluated when the job runs, after the loop
             stage=study,
             job=job_settings(study),
         message:

@@ -1,5 +1,5 @@
-# models/<system>/: what the replicas of a trained system share; options/<system>/<test set>/: what of
-# it is of use for one text.
+# models/<system>/: what the replicas of a trained system share; options/<system>/<test set>/: the part
+# of it that one test set needs.
 
 
 rule train:
@@ -13,7 +13,7 @@ rule train:
         system=systems_with("train"),
     conda:
         PROGRAMS
-    # beside the compilation of kernels, and beside other systems
+    # runs beside the compilation of kernels and the training of other systems
     threads: threads_of_system
     resources:
         **amounts("train", runtime=120, gpu=0),

@@ -10,8 +10,9 @@ import msgspec
 
 from replitune.backends.interface import Complain, Given
 from replitune.backends.settings import SystemSettings, Text
-from replitune.corpus.outputs import expand, read_output, require_countable, split_path
+from replitune.corpus.outputs import expand, read_output, require_countable
 from replitune.errors import ReplituneError, did_you_mean
+from replitune.readers.names import split_part
 from replitune.registry import Name
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
@@ -107,7 +108,7 @@ class OutputFiles(Given):
         """The file of each run, and the part of it that is the output."""
         what = f"system {self.system}, test set {testset}"
         paths = output_files(what, self.settings.files[testset], corpora)
-        return {replica: split_path(path) for replica, path in paths.items()}
+        return {replica: split_part(path) for replica, path in paths.items()}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
         like = self.settings.like.get(testset)

@@ -13,6 +13,7 @@ from replitune.backends.interface import Complain, Given
 from replitune.backends.outputs import Files, output_files, require_known
 from replitune.backends.settings import SystemSettings, Text
 from replitune.errors import ReplituneError
+from replitune.readers.names import split_part
 from replitune.readers.settings import ColumnNames
 from replitune.registry import Name
 from replitune.replicas import Replica, replica_ids
@@ -79,11 +80,9 @@ class ScoreFiles(Given):
                 )
 
     def files(self, testset: str, corpora: Path) -> dict[Replica, Path]:
-        from replitune.corpus.score_table import split_testset
-
         what = f"system {self.system}, test set {testset}"
         named = output_files(what, self.settings.files[testset], corpora)
-        paths = [split_testset(path)[0] for path in named.values()]
+        paths = [split_part(path, ending="")[0] for path in named.values()]
         if self.settings.replicas is None:
             return dict(zip(named, paths, strict=True))
         replicas = replica_ids(self.settings.replicas)
@@ -96,16 +95,15 @@ class ScoreFiles(Given):
         return {replica: paths[min(i, len(paths) - 1)] for i, replica in enumerate(replicas)}
 
     def collect(self, testset: str, corpora: Path, segments: int) -> dict[Replica, list[str]]:
-        from replitune.corpus.score_table import split_testset
         from replitune.metrics.given import score_line
         from replitune.readers.registry import read_file, runs_in_order
         from replitune.statistics.given import arrange
 
         what = f"system {self.system}, test set {testset}"
         given = output_files(what, self.settings.files[testset], corpora)
-        _, chosen = split_testset(next(iter(given.values())))
+        _, chosen = split_part(next(iter(given.values())), ending="")
         replicas = list(self.files(testset, corpora))
-        paths = list(dict.fromkeys(split_testset(path)[0] for path in given.values()))
+        paths = list(dict.fromkeys(split_part(path, ending="")[0] for path in given.values()))
         called = self.settings.called or self.system
         tables = [read_file(path, self.settings.columns) for path in paths]
         own = [

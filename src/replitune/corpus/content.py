@@ -30,7 +30,7 @@ class FileContent:
     def from_lines(
         cls, path: str | Path, role: Role, lines: list[str], documents: list[str] | None = None
     ) -> FileContent:
-        """A file with one stream, which is what the user says it is."""
+        """A file with one stream, in the role that the user gives it."""
         if role == "source":
             return cls(path, source=lines, documents=documents)
         return cls(path, references=[lines], documents=documents)
@@ -43,7 +43,7 @@ class FileContent:
         return self.source if self.source is not None else self.documents or []
 
     def aligned_to(self, other: FileContent) -> FileContent:
-        """The same segments in the order of `other`; as it is when either has no ids."""
+        """The same segments in the order of `other`; unchanged when either has no ids."""
         if self.keys is None or other.keys is None or self.keys == other.keys:
             require_equal_counts([(other.path, other.any_stream), (self.path, self.any_stream)])
             return self
@@ -88,7 +88,7 @@ def require_same_documents(first: FileContent, other: FileContent) -> None:
             )
 
 
-def take_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
+def require_names(names: Sequence[str], wanted: Sequence[str], what: str, path: str | Path) -> None:
     """Refuse a wanted name that does not exist; the message lists those that do."""
     for name in wanted:
         if name not in names:

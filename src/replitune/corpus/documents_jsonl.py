@@ -6,27 +6,28 @@ line with one output or several.
     {"doc_id": "en-cs_CZ_#_news_#_d1", "hypothesis": "..."}
     {"id": "q1", "samples": ["...", "..."]}
 
-In files of WMT25 paragraphs are the segments; in those of WMT26, which mark none, documents are.
-Where people made no reference, `refs` is empty, and a file of outputs may be the reference.
+In files of WMT25 the segments are paragraphs; in those of WMT26, which mark no paragraphs, documents.
+Where there is no human reference, `refs` is empty, and a file of outputs may be the reference.
 
 `file.jsonl#PART` names a part: a language pair of test sets, one of several systems, or one of
-several samples, from 1.
+several samples, counted from 1.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from replitune.corpus.content import FileContent, Role
 from replitune.errors import ReplituneError
-from replitune.readers.names import WMT26, language_pair
-from replitune.running.files import read_lines
+from replitune.readers.names import WMT26, language_pair, split_part
+from replitune.running.files import read_blocks
 
 PARAGRAPHS = "\n\n"
-"""Between the paragraphs of a document; a line feed within one is a blank."""
+"""What separates the paragraphs of a document; a single line feed becomes a blank."""
 
 OUTPUT = (
     "hypothesis",
@@ -47,27 +48,14 @@ OUTPUT = (
 """Keys of a system's output; the first that is present is read."""
 
 
-def split_part(path: str | Path) -> tuple[Path, str | None]:
-    """``file.jsonl#PART`` in two; a file that is there under the whole name is that file."""
-    name, sign, part = str(path).rpartition("#")
-    if sign and name.lower().removesuffix(".gz").endswith(".jsonl") and not Path(path).exists():
-        return Path(name), part
-    return Path(path), None
-
-
-def is_jsonl(path: str | Path) -> bool:
-    return str(split_part(path)[0]).lower().removesuffix(".gz").endswith(".jsonl")
-
-
 def has_documents(path: str | Path) -> bool:
-    """Whether it is a test set of WMT, or outputs of one, by its first line."""
-    file, _ = split_part(path)
-    first = next(iter(read_lines(file)), "")
+    """Whether a file is a WMT test set, or outputs for one, by its first line."""
+    first = next(chain.from_iterable(read_blocks(split_part(path)[0])), "")
     return '"doc_id"' in first and any(f'"{key}"' in first for key in ("refs", "src_text", "hypothesis"))
 
 
 def read_documents(path: str | Path, role: Role) -> FileContent:
-    """References, by their names, source and documents of one language pair."""
+    """References, source and documents of one language pair."""
     file, part = split_part(path)
     documents: list[tuple[str, list[str], dict[str, list[str]]]] = []
     pairs: dict[str, None] = {}
@@ -105,7 +93,7 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
         for name in names:
             if source and len(refs[name]) != len(source):
                 raise ReplituneError(
-                    f"document {id} has not one paragraph of {name} for each of its source",
+                    f"document {id}: {name} and the source have different numbers of paragraphs",
                     file=file,
                     found=f"{len(refs[name])}",
                     expected=f"{len(source)}",
@@ -124,8 +112,8 @@ def read_documents(path: str | Path, role: Role) -> FileContent:
 
 
 def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list[list[str]]:
-    """The outputs of one system, a list of lines for each run. `documents`: of each segment of the
-    test set, by which documents are put in order, and others left out."""
+    """The outputs of one system, a list of lines for each run. `documents`: the document of each
+    segment of the test set; the outputs are put in this order, and other documents left out."""
     file, part = split_part(path)
     rows = list(_rows(file))
     if not rows:
@@ -154,7 +142,7 @@ def read_json_outputs(path: str | Path, documents: Sequence[str] | None) -> list
         good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         if not good or len(texts) != samples or not samples:
             raise ReplituneError(
-                f"not {samples or 'any'} samples",
+                f"not {samples} samples" if samples else "no samples",
                 file=file,
                 line=n,
                 found=f"{key}: {len(texts) if good else repr(texts)[:40]}",
@@ -197,7 +185,7 @@ def _in_order(
             raise ReplituneError(
                 f"document {id} occurs twice", file=path, line=line, found=f"also on line {by_id[id][0]}"
             )
-        # of one segment, all is the translation, whatever lines it has
+        # a document of one segment: the whole text is its translation, however many lines it has
         by_id[id] = (line, [_one_line(text)] if counts[id] == 1 else _paragraphs(text, id))
     if documents is None:
         return [text for _, texts in by_id.values() for text in texts]
@@ -212,7 +200,7 @@ def _in_order(
         line, texts = by_id[id]
         if len(texts) != count:
             raise ReplituneError(
-                f"document {id} has another number of paragraphs than the test set",
+                f"document {id}: the output and the test set have different numbers of paragraphs",
                 file=path,
                 line=line,
                 found=f"{len(texts)}",

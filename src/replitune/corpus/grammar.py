@@ -22,17 +22,17 @@ Units = list[Unit]
 
 SHORTEST, LONGEST = 4, 25
 SMALL = 3
-"""Words of the noun phrases in a middle field."""
+"""The most words of a noun phrase in a middle field."""
 
 COMPOUND = 0.14
-"""Probability that a noun is the head of a compound; the other probabilities likewise."""
+"""Probability that a noun is the head of a compound; those below are probabilities, too."""
 ADJECTIVE = 0.55
 PRONOUN = 0.25
 ADVERB = 0.4
 NAME = 0.07
 PLURAL = 0.35
 RECURRING = 0.12
-"""A noun that the document has used or will use again."""
+"""Probability that a noun is one of the few that recur in the document."""
 FREEDOM = (0.05, 0.25)
 """Range over documents of the probability that the translator takes another synonym."""
 
@@ -52,7 +52,7 @@ RULES = (
 
 
 class Dice:
-    """Uniform numbers of one generator, drawn by the block: a call costs little."""
+    """Uniform numbers of one generator, drawn in blocks so that a call costs little."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -75,7 +75,7 @@ class Dice:
 
 @dataclass(slots=True)
 class Phrase:
-    """A noun phrase, and what others agree with."""
+    """A noun phrase, and the features that other words agree with."""
 
     source: Units
     target: Units
@@ -198,7 +198,7 @@ class Document:
         return phrase
 
     def pronoun(self) -> Phrase:
-        """He, she, it, they, we: 'she' and 'they' are one source word; the verb tells."""
+        """He, she, it, they, we: 'she' and 'they' are one source word; only the verb tells."""
         which = self.dice.below(6)
         source = (0, 1, 2, 1, 3, 1)[which]
         unit = (self.words["pronoun"][source], self.words["t.pronoun"][which])
@@ -262,8 +262,8 @@ class Document:
     def middle(self) -> tuple[Units, Units, Units, int]:
         """A middle field of at most five words, negation included.
 
-        Its source units, what of the translation stands before the verb and what after, and the
-        class of the object.
+        Returns its source units, its target units before the verb and after it, and the class of
+        the object.
         """
         thing = self.noun_phrase(small=True)
         negation = self.negation()

@@ -8,8 +8,8 @@ adjectives after the noun, verbs after the subject, no compounds.
 What makes a lemma hard to translate is fixed here, once per seed:
 
 - `synonyms`: up to three target words that say the same, drawn at random by the translator;
-- `senses`: two target words of which the context decides: a noun's by the topic of the
-  document, a verb's by the class of its object, a preposition's by the class of its noun.
+- `senses`: two target words, between which the context decides: for a noun the topic of the
+  document, for a verb the class of its object, for a preposition the class of its noun.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Noun:
     gender: int
     target_gender: int
     semantic: int
-    """Class 0 ... CLASSES - 1: what verbs and prepositions look at."""
+    """Class 0 ... CLASSES - 1, on which the translation of verbs and prepositions depends."""
     senses: tuple[tuple[tuple[str, str], ...], ...]
     """Per sense, the synonyms; each (singular, plural). One sense for most nouns."""
     sense_of_topic: tuple[int, ...]
     of_link: bool
-    """As the head of a compound: 'house of wood' (reversed) and not 'wood house'."""
+    """Whether as the head of a compound it makes 'house of wood' (reversed), not 'wood house'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Adjective:
     stem: str
     targets: tuple[str, ...]
     before: bool
-    """Stands before the noun on the target side too."""
+    """Whether it stands before the noun on the target side, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Adverb:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words of one seed; `cumulative[category][topic]` serves to draw a lemma."""
+    """All words of one seed; a lemma is drawn with `cumulative[category][topic]`."""
 
     nouns: list[Noun]
     verbs: list[Verb]
@@ -114,7 +114,7 @@ TARGET_SOUNDS = (
 
 
 class WordMaker:
-    """Dice pronounceable words, never the same twice."""
+    """Makes random pronounceable words, never the same twice."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -177,7 +177,7 @@ FUNCTION_WORDS = {
 
 @functools.lru_cache(maxsize=2)
 def make_lexicon(seed: int) -> Lexicon:
-    """The lexicon of `seed`; kept, because every text of a corpus needs it."""
+    """The lexicon of `seed`; cached, because every text of a corpus needs it."""
     rng = stream(seed, "corpus", "synthetic", "lexicon")
     maker = WordMaker(rng)
     sounds = {"source": SOURCE_SOUNDS, "target": TARGET_SOUNDS}

@@ -1,14 +1,14 @@
 """What WMT's XML and NIST's SGM have in common: documents of numbered segments, by stream.
 
-Both tokenisers (`wmt_xml`, `wmt_sgm`) report elements and text to a `Builder`, which knows the
-two layouts:
+Both parsers (`wmt_xml`, `wmt_sgm`) report elements and text to a `Builder`, which knows the two
+layouts:
 
 - WMT since 2021: `dataset > (collection >) doc > (src | ref translator= | hyp system=) > seg`;
 - NIST's mteval, in SGM or XML: `srcset | refset | tstset > doc docid= sysid= > seg`.
 
 Documents with a `testsuite` attribute accompany a WMT test set and do not belong to it: they have
-no references, and are left out, as sacrebleu does. Text counts inside `seg` only; text directly
-inside a document is an error, and not lost.
+no references, and are left out, as sacrebleu does. Only text inside `seg` counts; text directly
+inside a document is an error, so that none is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replitune.corpus.content import FileContent, Key, Role, take_names
+from replitune.corpus.content import FileContent, Key, Role, require_names
 from replitune.errors import ReplituneError
 
 SETS = {"srcset": "source", "refset": "reference", "tstset": "hypothesis"}
@@ -47,8 +47,8 @@ class MarkupFile:
 
     @property
     def keys(self) -> list[Key]:
-        """All segments: those of the source when it is here, otherwise those of the first
-        stream; others that appear elsewhere follow where the file has them."""
+        """The segments of the source if the file has one, otherwise of the first reference or
+        system."""
         for role in ("source", "reference", "hypothesis"):
             for name in self.names(role):
                 return list(self.streams[role, name])
@@ -62,7 +62,7 @@ class MarkupFile:
             if missing is not None:
                 what = f"{role} {name}" if name else role
                 raise ReplituneError(
-                    f"{what} has other segments than the rest of the file",
+                    f"the segments of {what} differ from those of the rest of the file",
                     file=self.path,
                     found=f"document {missing[0]!r}, segment {missing[1]!r} "
                     + ("is missing" if first is keys else "only there"),
@@ -85,7 +85,7 @@ class MarkupFile:
             if not references:
                 raise ReplituneError("no reference in this file", file=self.path, found=self._content())
             chosen = references if names is None else names
-            take_names(references, chosen, "reference", self.path)
+            require_names(references, chosen, "reference", self.path)
         sources = self.names("source")
         if not sources and role == "source":
             raise ReplituneError("no source in this file", file=self.path, found=self._content())
@@ -109,7 +109,7 @@ class MarkupFile:
                 found=", ".join(systems) if systems else self._content(),
                 expected="the name of one system",
             )
-        take_names(systems, [name], "system", self.path)
+        require_names(systems, [name], "system", self.path)
         return self.texts("hypothesis", name)
 
     def _content(self) -> str:
@@ -118,7 +118,7 @@ class MarkupFile:
 
 
 class Builder:
-    """Puts elements together to a `MarkupFile`, and refuses what does not fit."""
+    """Builds a `MarkupFile` from elements, and refuses what does not fit."""
 
     def __init__(self, path: str | Path) -> None:
         self.file = MarkupFile(path)
@@ -134,7 +134,7 @@ class Builder:
         self.count = 0
         self.begun: set[tuple[Role3, str, str]] = set()
         self.other = 0
-        """Depth inside elements that are not known: titles, key words, ..."""
+        """Depth inside unknown elements: titles, key words, ..."""
 
     def error(
         self, message: str, line: int, found: str | None = None, fix: str | None = None
@@ -188,11 +188,11 @@ class Builder:
             self.text.append(text)
         elif self.document is not None and not self.other and text.strip():
             raise self.error(
-                "text outside a segment", line, found=text.strip()[:60], fix="put it into <seg> ... </seg>"
+                "text outside a segment", line, found=text.strip()[:60], fix="put it in <seg> ... </seg>"
             )
 
     def finish(self, line: int) -> MarkupFile:
-        """The file; everything that was opened is closed."""
+        """The finished file; refuses one in which something is not closed."""
         self._require_closed(line)
         if self.set_role is not None:
             raise self.error("the file ends inside a set", line, fix="the file is cut off")
@@ -239,7 +239,7 @@ class Builder:
 
     def _start_side(self, name: str, attributes: Mapping[str, str], line: int) -> None:
         if self.document is None or self.set_role is not None or self.side is not None:
-            raise self.error(f"<{name}> out of place", line, fix="it belongs directly into <doc>")
+            raise self.error(f"<{name}> out of place", line, fix="put it directly inside <doc>")
         role = SIDES[name]
         label = {
             "source": "",
@@ -250,7 +250,7 @@ class Builder:
         self._begin(role, label, line)
 
     def _begin(self, role: Role3, name: str, line: int) -> None:
-        """A document of a stream comes once."""
+        """Begin a document of a stream; refuse one that the stream has already."""
         assert self.document is not None
         self.side = (role, name)
         if (role, name, self.document) in self.begun:
@@ -263,7 +263,7 @@ class Builder:
             raise self.error(
                 "a segment out of place",
                 line,
-                fix="it belongs into src, ref or hyp of a document, or into a document of a "
+                fix="put it in src, ref or hyp of a document, or in a document of a "
                 "srcset, refset or tstset",
             )
         self.count += 1
@@ -280,5 +280,5 @@ class Builder:
             return
         stream = self.file.streams.setdefault(self.side, {})
         if key in stream:
-            raise self.error(f"segment {key[1]!r} of document {key[0]!r} comes twice", self.segment_line)
+            raise self.error(f"segment {key[1]!r} of document {key[0]!r} occurs twice", self.segment_line)
         stream[key] = LINE_BREAKS.sub(" ", "".join(self.text).strip(" \t\r\n"))

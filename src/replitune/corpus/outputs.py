@@ -1,4 +1,4 @@
-"""Files of translations: those that a pattern names, and the lines of one.
+"""Files of translations: those that a pattern matches, and the lines of one.
 
 A file is text, one segment a line; or WMT XML or SGM, TSV, or JSON lines, which may hold many
 systems: then `file.xml#SYSTEM` names one of them, `file.tsv#COLUMN` a column by name or number, and
@@ -15,32 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replitune.errors import ReplituneError
+from replitune.readers.names import split_part
 from replitune.replicas import MOST_REPLICAS
 
 if TYPE_CHECKING:
     from replitune.corpus.settings import Column
 
-MANY = re.compile(r"(?P<file>.*\.(?P<kind>xml|sgml?|tsv|jsonl)(?:\.gz)?)(?:#(?P<part>.*))?", re.I | re.S)
-"""Files that may hold several outputs, and which one is meant."""
-
-
-def split_path(path: Path) -> tuple[Path, str | None]:
-    """`file.xml#SYSTEM` in two; a file that is there under the whole name is that file."""
-    match = MANY.fullmatch(str(path))
-    if match is None or match["part"] is None or path.exists():
-        return path, None
-    return Path(match["file"]), match["part"]
-
 
 def read_output(path: Path, part: str | None = None, like: Path | None = None) -> list[str]:
-    """The segments of one output: of a WMT file the system `part`, in the order of the file
-    `like` (or of its own source); of a TSV file the column `part`; otherwise the lines."""
-    from replitune.corpus.reader import read_wmt_system
+    """The segments of one output: in a WMT file the system `part`, in the order of the file
+    `like` (or of its own source); in a TSV file the column `part`; in JSON lines the system or
+    sample `part`; otherwise the lines."""
+    from replitune.corpus.reader import read_wmt_system, recognise
     from replitune.corpus.testset import require_line_text
     from replitune.running.files import read_lines
 
-    match = MANY.fullmatch(str(path))
-    kind = match["kind"].lower() if match else "text"
+    kind = recognise(path)
     if kind == "tsv":
         return _column(path, part)
     if kind == "jsonl":
@@ -83,15 +73,14 @@ def _column(path: Path, part: str | None) -> list[str]:
 
 
 def expand(pattern: str, base: Path) -> list[Path]:
-    """Files of a pattern: `{1..20}` and `{a,b}` in the order written, `* ? [` from the disk
-    in natural order (run2 before run10)."""
+    """The files of a pattern: `{1..20}` and `{a,b}` in the order written, matches of `* ? [` on
+    the disk in natural order (run2 before run10)."""
     paths: list[Path] = []
     for word in _braces(pattern):
         if any(character in word for character in "*?["):
-            match = MANY.fullmatch(word)
-            part = "" if match is None or match["part"] is None else f"#{match['part']}"
-            matching = glob.glob(str(base / word.removesuffix(part)), recursive=True)
-            paths += [Path(name + part) for name in sorted(matching, key=natural)]
+            file, part = split_part(word)
+            matching = sorted(glob.glob(str(base / file), recursive=True), key=natural)
+            paths += [Path(name if part is None else f"{name}#{part}") for name in matching]
         else:
             paths.append(base / word)
     return paths
@@ -116,12 +105,14 @@ def _braces(pattern: str) -> list[str]:
 
 
 def require_countable(what: str, number: int) -> None:
-    """Replicas have three digits."""
+    """Refuse more outputs than the three digits of a replica's name can number."""
     if number > MOST_REPLICAS:
-        raise ReplituneError(f"too many outputs: {what}", found=f"{number} files", expected="at most 999")
+        raise ReplituneError(
+            f"too many outputs: {what}", found=f"{number} files", expected=f"at most {MOST_REPLICAS}"
+        )
 
 
-def natural(name: str) -> list[tuple[int, int | str]]:
-    """Sort key under which run2 stands before run10."""
+def natural(name: str) -> tuple[list[tuple[int, int | str]], str]:
+    """Sort key that puts run2 before run10, and run02 before run2."""
     parts = re.split(r"(\d+)", name)
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts], name

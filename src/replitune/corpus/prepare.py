@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replitune.corpus.content import take_names
+from replitune.corpus.content import require_names
 from replitune.corpus.reader import read_testset
 from replitune.corpus.sacrebleu_sets import sacrebleu_files
 from replitune.corpus.settings import (
@@ -78,7 +78,7 @@ def prepare_testset(
     """Write the prepared form of dev or a test set and its account; returns the test set."""
     folder = Path(folder)
     corpus = read_corpus(given)
-    take_names(list_testsets(corpus), [name], "test set", "corpus")
+    require_names(list_testsets(corpus), [name], "test set", "corpus")
     described = corpus.dev if name == DEV else corpus.tests[name]
     inputs: list[Account] = []
     if isinstance(described, TestSetFiles):
@@ -143,8 +143,8 @@ def write_inputs(given: Corpus | Mapping[str, Any], folder: str | Path, *, seed:
     """Join the accounts of all texts into inputs.json; returns warnings.
 
     Segments of a test set that occur in the training data are counted. There is a warning when a source
-    occurs with its reference, or when more than one in twenty sources or references do: short ones
-    occur twice by chance.
+    occurs there with its reference, or when more than one in twenty sources or references do: short
+    ones may by chance.
     """
     folder = Path(folder)
     corpus = read_corpus(given)
@@ -180,7 +180,7 @@ def write_inputs(given: Corpus | Mapping[str, Any], folder: str | Path, *, seed:
 
 
 def corpus_warnings(inputs: str | Path) -> list[str]:
-    """Of an account of the inputs; none before there is one."""
+    """The warnings in an account of the inputs; none before there is an account."""
     return list(json.loads(read_text(inputs))["warnings"]) if Path(inputs).is_file() else []
 
 

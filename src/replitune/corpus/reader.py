@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replitune.corpus.content import FileContent, Role, require_same_documents
-from replitune.corpus.documents_jsonl import has_documents, split_part
+from replitune.corpus.documents_jsonl import has_documents
 from replitune.corpus.documents_jsonl import read_documents as documents_of_wmt
 from replitune.corpus.markup import MarkupFile
 from replitune.corpus.sacrebleu_sets import read_sacrebleu
@@ -23,6 +23,7 @@ from replitune.corpus.tsv import read_tsv
 from replitune.corpus.wmt_sgm import read_sgm
 from replitune.corpus.wmt_xml import read_xml
 from replitune.errors import ReplituneError
+from replitune.readers.names import split_part
 from replitune.running.files import read_lines
 
 SUFFIXES: dict[str, Format] = {
@@ -54,11 +55,11 @@ def read_testset(
 ) -> TestSet:
     """A test set from one or more files of references.
 
-    `source` and `documents` may be files of their own; otherwise they are what the reference
-    files know. `documents` is a file with an id a line, or XML, SGM or TSV that tells them.
-    `format` is that of references and source; None: each file by its own name.
+    `source` and `documents` may be files of their own; otherwise they are taken from the reference
+    files. `documents` is a file with one id a line, or XML, SGM or TSV with document ids.
+    `format` is that of references and source; None: each file's, by its name.
     `names` selects references of XML and SGM (translators, in this order), `columns` those of TSV.
-    A segment's order is the source's where it is known by id, otherwise the first reference's.
+    Segments with ids are put in the order of the source, or else of the first reference.
     """
     if isinstance(references, str | Path):
         references = [references]
@@ -168,8 +169,8 @@ def read_wmt_system(
 ) -> list[str]:
     """The hypotheses of a system; without a name, of the only one in the file.
 
-    Their order is that of the source (or else of the first stream) of the file `like`: give the
-    file that the test set was read from when it is not this one.
+    They are in the order of the source (or else of the first stream) of the file `like`: the file
+    that the test set was read from, if it is not this one.
     """
     file = read_wmt(path)
     hypotheses = FileContent(path, [file.system(system)], keys=file.keys)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from replitune.corpus.content import FileContent, take_names
+from replitune.corpus.content import FileContent, require_names
 from replitune.corpus.settings import SACREBLEU
 from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_lines
@@ -54,14 +54,14 @@ def sacrebleu_files(name: str, references: Sequence[str] | None = None) -> dict[
         chosen = [field for field in known if files[field] in scored]
     else:
         labels = [field.removeprefix("ref:") for field in known]
-        take_names(labels, references, "reference", name)
+        require_names(labels, references, "reference", name)
         chosen = [known[labels.index(label)] for label in references]
     wanted = ["src", *chosen, *(["docid"] if "docid" in fields else [])]
     return {field: files[field] for field in wanted}
 
 
 def read_sacrebleu(name: str, references: Sequence[str] | None = None) -> FileContent:
-    """Source, references and documents of a test set of sacrebleu's."""
+    """Source, references and documents of a sacrebleu test set."""
     lines = {field: read_lines(path) for field, path in sacrebleu_files(name, references).items()}
     documents = lines.pop("docid", None)
     source = lines.pop("src")

@@ -1,5 +1,5 @@
-"""The segments of a table of scores as a test set without texts: their ids are its references, and
-documents are known where the table has them. `file#TESTSET` is one of several in a table."""
+"""The segments of a table of scores as a test set without texts: their ids are its references, and it
+has documents if the table does. `file#TESTSET` chooses one of several test sets in a table."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from replitune.corpus.content import FileContent
 from replitune.errors import ReplituneError
 from replitune.readers.coding import coded, in_order
 from replitune.readers.interface import brief
+from replitune.readers.names import split_part
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
 
 
-def split_testset(path: str | Path) -> tuple[Path, str | None]:
-    """``scores.csv#gsm8k`` in two; a file that is there under the whole name is that file."""
-    name, sign, testset = str(path).rpartition("#")
-    return (Path(path), None) if not sign or Path(path).exists() else (Path(name), testset)
-
-
 def read_segments(path: str | Path) -> FileContent:
-    """Every segment once, in an order that does not depend on that of rows."""
-    file, testset = split_testset(path)
+    """Every segment once, in an order that does not depend on that of the rows."""
+    file, testset = split_part(path, ending="")
     rows = read_file(file, ColumnNames())
     if "segment" not in rows.columns:
         raise ReplituneError(

@@ -1,7 +1,7 @@
 """The settings of an experiment's `corpus`: which texts there are, and where they come from. Light.
 
-Its texts are `train`, `dev` and the test sets by their names. The `parts` of a test set are test
-sets that are joined into one.
+The texts are `train`, `dev` and the named test sets. The `parts` of a test set are test sets that
+are joined into one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TRAIN = "train"
 DEV = "dev"
 
 SACREBLEU = "sacrebleu:"
-"""What the name of a test set of sacrebleu's begins with, where others name a file."""
+"""What the name of a sacrebleu test set begins with, which is given in place of a file."""
 
 File = Annotated[str, about(min_length=1)]
 Files = File | Annotated[list[File], about(min_length=1)]
@@ -32,7 +32,7 @@ Format = Literal["text", "blank-lines", "tsv", "sgm", "xml", "jsonl", "scores", 
 
 
 class Columns(Settings, frozen=True):
-    """Which columns of a TSV file to read; nothing named: those that the header calls source,
+    """Which columns of a TSV file to read; by default those that the header calls source,
     reference (reference1, ref_B, ...) and document."""
 
     references: Annotated[
@@ -42,7 +42,7 @@ class Columns(Settings, frozen=True):
     document: Annotated[Column | None, about("Column with the document id.")] = None
     header: Annotated[
         bool | None,
-        about("Whether the first line names the columns; by default, unless all are given by number."),
+        about("Whether the first line names columns; by default yes, unless all are given by number."),
     ] = None
 
 
@@ -55,9 +55,9 @@ class TrainFiles(Settings, frozen=True):
     def __post_init__(self) -> None:
         if len(self.sources) != len(self.targets):
             raise ReplituneError(
-                "training data of unequal sides",
+                "different numbers of source and target files",
                 found=f"{len(self.sources)} source files and {len(self.targets)} target files",
-                expected="as many",
+                expected="the same number of each",
             )
 
     @property
@@ -77,7 +77,7 @@ class TrainFiles(Settings, frozen=True):
 class TestSetFiles(Settings, frozen=True):
     """One test set."""
 
-    __test__ = False  # pytest: the name begins with Test, and it is not one
+    __test__ = False  # tells pytest that this is no test, despite its name
 
     references: Annotated[
         Files | None,
@@ -97,7 +97,7 @@ class TestSetFiles(Settings, frozen=True):
     format: Annotated[
         Format | None,
         about(
-            "How to read the files; without it, by their names. `blank-lines` is text in which a "
+            "How to read the files; by default, as their names say. `blank-lines` is text in which a "
             "blank line ends a document, `jsonl` a test set as results/<experiment>/corpus has it, "
             "or of WMT since 2025, `scores` a table of scores, whose segments are the test set."
         ),
@@ -113,7 +113,7 @@ class TestSetFiles(Settings, frozen=True):
         Annotated[dict[Name, TestSetFiles], about(min_length=1)] | None,
         about(
             "Instead of all other keys: test sets by name, joined into this one in their order. "
-            "The names are labels, by which the report also gives scores; they are no documents."
+            "The names are labels, by which the report also gives scores; they are not documents."
         ),
     ] = None
 
@@ -122,9 +122,9 @@ class TestSetFiles(Settings, frozen=True):
         nested = self.parts and any(part.parts for part in self.parts.values())
         if self.parts is not None and (given != ["parts"] or nested):
             raise ReplituneError(
-                "a test set that is joined has `parts` and nothing else",
+                "a joined test set must have `parts` and nothing else",
                 found=", ".join(given),
-                fix="give each part its own files; parts have no parts",
+                fix="give each part its own files; parts cannot have parts",
             )
         if self.parts is None and self.references is None:
             raise ReplituneError(
@@ -135,7 +135,7 @@ class TestSetFiles(Settings, frozen=True):
 
     @property
     def described(self) -> dict[tuple[str, ...], TestSetFiles]:
-        """What has files of its own, by its place: the test set, or its parts."""
+        """The test set itself or, if it is joined, its parts, each with its place."""
         if self.parts is None:
             return {(): self}
         return {("parts", name): part for name, part in self.parts.items()}
@@ -155,7 +155,7 @@ class TestSetFiles(Settings, frozen=True):
 
     @property
     def files(self) -> list[str]:
-        """The names of all files, those of parts too; each once."""
+        """The names of all files, including those of parts, each once."""
         named: list[str | None] = []
         for one in self.described.values():
             named += [*one.reference_files, one.source_file, one.documents]
@@ -177,7 +177,7 @@ class SyntheticCorpus(Settings, frozen=True):
 
 
 class FilesCorpus(Settings, frozen=True, kw_only=True):
-    """Texts of one's own."""
+    """Your own texts."""
 
     kind: Annotated[Literal["files"], about("Your texts.")]
     train: Annotated[TrainFiles | None, about("Parallel text to train on.")] = None
@@ -191,8 +191,8 @@ class FilesCorpus(Settings, frozen=True, kw_only=True):
 
     @property
     def described(self) -> Iterator[tuple[tuple[str, ...], TestSetFiles]]:
-        """Dev and the test sets that have files of their own, and the parts of those that are
-        joined, each with its place below `corpus`."""
+        """Dev, the test sets that have files of their own, and the parts of joined test sets, each
+        with its place below `corpus`."""
         files = [] if self.dev is None else [((DEV,), self.dev)]
         for place, testset in [*files, *((("tests", name), it) for name, it in self.tests.items())]:
             for below, one in testset.described.items():
@@ -227,7 +227,7 @@ def as_list(given: _T | list[_T] | None) -> list[_T]:
 
 
 def read_corpus(given: Corpus | Mapping[str, Any]) -> Corpus:
-    """The settings, from a mapping as it stands in an experiment file or on the wire."""
+    """The settings, from a mapping as in an experiment file or in the settings of a job."""
     if isinstance(given, SyntheticCorpus | FilesCorpus):
         return given
     corpus: Corpus = read(Annotated[Any, CORPUS], given, "corpus")
@@ -245,7 +245,7 @@ def list_texts(corpus: Corpus) -> list[str]:
 
 
 def only(corpus: _C, *texts: str) -> _C:
-    """The settings that decide these texts, and nothing else: what the job of one text is given."""
+    """The settings of these texts alone, which the job of one text is given."""
     return msgspec.structs.replace(
         corpus,
         train=corpus.train if TRAIN in texts else None,

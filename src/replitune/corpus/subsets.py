@@ -1,7 +1,7 @@
 """Training subsets by name, as Fu et al. (2016, Table 5) make seven systems from one corpus.
 
-TOTAL is `all`; RAND1 and RAND2 are random halves (`rand1`, `rand2`, `rand3`, ... each drawn on its
-own); TOP and BOTTOM are the first and the second half; ODD and EVEN the odd and the even lines,
+TOTAL is `all`; RAND1 and RAND2 are random halves (`rand1`, `rand2`, `rand3`, ... each drawn
+independently); TOP and BOTTOM are the first and the second half; ODD and EVEN the odd and the even lines,
 counted from 1. Where the number of lines is odd, `top`, `odd` and the random halves have one line
 more.
 """
@@ -24,7 +24,7 @@ SLICES: dict[str, Callable[[int], slice]] = {
     "odd": lambda half: slice(0, None, 2),
     "even": lambda half: slice(1, None, 2),
 }
-"""Lines of a subset, given half their number."""
+"""The lines of each subset, given half the number of all lines, rounded up."""
 NAMED = (*SLICES, "rand1", "rand2")
 RANDOM_HALF = re.compile(r"rand(?:om-)?([1-9][0-9]{0,8})")
 
@@ -64,13 +64,13 @@ def take(lines: Sequence[str], indices: NDArray[np.int64]) -> list[str]:
 
 
 def pairs_of(name: str, sides: Sequence[Sequence[str]], seed: int) -> list[list[str]]:
-    """Both sides of subset `name` of a parallel text; its size is told."""
+    """Both sides of subset `name` of a parallel text; prints its size."""
     chosen = subset(name, len(sides[0]), seed)
     print(f"subset {name}: {len(chosen)} of {len(sides[0])} pairs")
     return [take(lines, chosen) for lines in sides]
 
 
 def overlap(test: Sequence[str], train: Iterable[str]) -> int:
-    """How many segments of `test` occur in `train`, as they are; blank ones do not count."""
+    """How many segments of `test` occur in `train` unchanged; blank ones do not count."""
     known = train if isinstance(train, set | frozenset) else set(train)
     return sum(1 for text in test if text in known and not text.isspace() and text != "")

@@ -4,16 +4,16 @@ A seeded probabilistic synchronous grammar (`grammar`) over an invented lexicon 
 writes documents, a sentence and its translation at a time. What makes it a useful language for
 experiments:
 
-- words follow Zipf's law, so training data never has all of the vocabulary, and more of it has
-  more;
+- words follow Zipf's law, so training data never covers the vocabulary, and more data covers
+  more of it;
 - the source builds compounds freely, so splitting them helps;
 - adjectives move past nouns, and verbs past up to five words, so reordering has to be learnt;
-- articles, adjectives and verbs agree, and words are ambiguous until one sees their neighbour or
-  the topic, so a language model and long phrases pay;
+- articles, adjectives and verbs agree, and words are ambiguous without their neighbour or the
+  topic, so a language model and long phrases pay off;
 - translators choose among synonyms, more freely in some documents than in others, so scores
   stay away from 100 and documents differ.
 
-Every document is a random stream of its own, named by text and number: changing the size of one
+Every document has a random stream of its own, named by text and number: changing the size of one
 text changes no other, and a longer training corpus begins with the shorter one.
 """
 

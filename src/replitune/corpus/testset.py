@@ -8,7 +8,7 @@ travel with their segment and any line can be read by hand:
 A segment of a joined test set also has the name of its `part`, which is a label for reports and not
 a document.
 
-Keys that are not known are absent. Lines end at LF only: U+2028, U+0085, form feed and the
+Keys without a value are left out. Lines end at LF only: U+2028, U+0085, form feed and the
 like are text.
 """
 
@@ -34,7 +34,7 @@ KEYS = ("document", "part", "source")
 class TestSet:
     """N segments in order; `references` holds R streams of N (sacrebleu's order)."""
 
-    __test__ = False  # pytest: the name begins with Test, and it is not one
+    __test__ = False  # tells pytest that this is no test, despite its name
 
     references: tuple[list[str], ...]
     source: list[str] | None = None
@@ -59,7 +59,7 @@ class TestSet:
 
     @property
     def segments(self) -> int:
-        """N."""
+        """The number of segments, N."""
         return len(self.references[0])
 
     def document_codes(self) -> NDArray[np.int32]:
@@ -76,10 +76,10 @@ def codes(labels: Sequence[Hashable]) -> NDArray[np.int32]:
 
 
 def join_testsets(name: str, parts: Mapping[str, TestSet]) -> TestSet:
-    """Test sets one after the other, as one; their names stay with their segments.
+    """Join test sets one after the other; each segment keeps the name of its part.
 
-    What one part knows, all must know: the source, the number of references, documents. Ids of
-    documents get the name of their part, since two parts may number theirs alike.
+    All parts must agree in whether they have a source and documents, and in the number of
+    references. Ids of documents get the name of their part, since two parts may use the same ids.
     """
     (first, pattern), *others = ((part, _shape(testset)) for part, testset in parts.items())
     for other, shape in others:
@@ -116,7 +116,7 @@ def _shape(testset: TestSet) -> str:
 
 
 def require_equal_counts(named: Sequence[tuple[str | Path, Sequence[str]]]) -> None:
-    """Every list has as many lines as the first; the message names both and both counts."""
+    """Refuse a list that is not as long as the first; the message gives both names and lengths."""
     first, lines = named[0]
     for other, its_lines in named[1:]:
         if len(its_lines) != len(lines):
@@ -130,7 +130,7 @@ def require_equal_counts(named: Sequence[tuple[str | Path, Sequence[str]]]) -> N
 
 
 def require_segments(name: str | Path, lines: Sequence[str]) -> None:
-    """An empty corpus is an error."""
+    """Refuse a text without segments."""
     if not lines:
         raise ReplituneError(
             "no segments", file=name, found="0 lines", expected="at least one", fix="check the file"
@@ -138,7 +138,7 @@ def require_segments(name: str | Path, lines: Sequence[str]) -> None:
 
 
 def require_line_text(name: str | Path, lines: Sequence[str]) -> None:
-    """Segments that can be written one a line and read back as they were."""
+    """Refuse segments that cannot be written one a line and read back unchanged."""
     joined = "\n".join(lines)
     if joined.count("\n") == len(lines) - 1 and "\0" not in joined and "\r\n" not in joined + "\n":
         try:
@@ -171,7 +171,7 @@ def require_line_text(name: str | Path, lines: Sequence[str]) -> None:
 
 
 def require_ids(documents: Sequence[str], name: str | Path = "documents") -> None:
-    """Every document has a name. It is a label: its segments need not follow each other."""
+    """Refuse a blank id. (An id is a label: the segments of a document need not follow each other.)"""
     blank = next((i for i, document in enumerate(documents, start=1) if not document.strip()), None)
     if blank is not None:
         raise ReplituneError(
@@ -216,7 +216,7 @@ def read_prepared(path: str | Path) -> TestSet:
     for number, row in enumerate(rows, start=1):
         if row.shape != first:
             raise ReplituneError(
-                "this segment has other keys than the first",
+                "the keys of this segment differ from those of the first",
                 file=path,
                 line=number,
                 found=_keys(row),

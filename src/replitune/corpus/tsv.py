@@ -20,7 +20,7 @@ DOCUMENT = re.compile(r"doc|docid|doc[-_ ]id|document|document[-_ ]id", re.IGNOR
 
 
 def read_tsv(path: str | Path, role: Role, columns: Columns) -> FileContent:
-    """All that the columns name; read as a source only, no references are needed."""
+    """What the columns name; a file that is read for its source needs no references."""
     single = [column for column in (columns.source, columns.document) if column is not None]
     named = [*as_list(columns.references), *single]
     has_header = not named or any(isinstance(column, str) for column in named)

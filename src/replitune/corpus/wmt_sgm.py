@@ -1,7 +1,7 @@
 """NIST's SGM as older WMT test sets have it: not XML, and rarely well-formed.
 
-Tags in any case, attributes with or without quotes, bare & and < in the text, elements that
-are not closed. Known tags count as tags; inside a segment anything else is text. A segment or
+Tags may be in any case, attributes without quotes, & and < bare in the text, and elements not
+closed. Known tags count as tags; inside a segment anything else is text. A segment or
 a document that is not closed is an error, because its text would be lost or misplaced.
 """
 
@@ -70,7 +70,7 @@ def read_sgm(path: str | Path) -> MarkupFile:
 
 
 def unescape(text: str) -> str:
-    """Entities of HTML and numbers, once; an & that begins none is text."""
+    """Decode HTML's entities, by name or number, once; an & that begins none is text."""
 
     def character(match: re.Match[str]) -> str:
         decimal, hexadecimal, name = match.groups()

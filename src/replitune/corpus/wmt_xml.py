@@ -1,7 +1,7 @@
-"""WMT and NIST files in XML, read safely: a file that declares anything is refused.
+"""WMT and NIST files in XML, read safely: a file that declares entities or a document type is refused.
 
-Python's expat does the parsing. Document types and entities (the ways to read other files, or
-to blow up a small one) stop it at their declaration, before anything is expanded.
+Python's expat does the parsing. Document types and entities, which can read other files or let
+a small one expand enormously, stop it at their declaration, before anything is expanded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a metric is: text -> additive statistics per segment -> corpus score.
 
-After sacrebleu's Metric, Signature and Score, with one change: scores are computed from
+Modelled on sacrebleu's Metric, Signature and Score, with one change: scores are computed from
 *batches of sums*, so that a metric gets every significance test for free.
 """
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from replitune.settings import about, check_arguments
 
 Array = NDArray[Any]
-"""Of numbers of any kind."""
-HigherIsBetter = Annotated[bool, about("Whether a higher score is a better one.")]
+"""An array of numbers of any type."""
+HigherIsBetter = Annotated[bool, about("Whether a higher score is better.")]
 
 
 class Metric(ABC):
@@ -33,7 +33,7 @@ class Metric(ABC):
     """Name in configuration and on the command line."""
 
     title: ClassVar[str] = ""
-    """What papers call it; by default its id. Not inherited: a variant is another metric."""
+    """Its name in papers; by default its id. Not inherited: a variant is another metric."""
 
     statistic_names: tuple[str, ...]
     """K column names of the store."""
@@ -41,13 +41,13 @@ class Metric(ABC):
     higher_is_better: bool = True
 
     integer_statistics: bool = True
-    """Counts (int32 in the store), or float64."""
+    """Whether the statistics are counts (int32 in the store) or not (float64)."""
 
     signed_statistics: tuple[str, ...] | None = None
-    """Those that may be negative; None: none where they are counts, all where they are not."""
+    """The statistics that may be negative. None: none if they are counts, otherwise all."""
 
     programs_mb: ClassVar[int] = 0
-    """Memory of programs that it starts."""
+    """Memory of the programs that the metric starts."""
 
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
@@ -78,7 +78,7 @@ class Metric(ABC):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: Any
     ) -> NDArray[Any]:
-        """Statistics (len(hyps), K) of hypothesis j against the references of segments[j].
+        """Statistics (len(hyps), K); row j is hypothesis j against the references of segments[j].
 
         Each row depends on its own hypothesis and segment only, so rows may be computed once
         per distinct (segment, hypothesis).
@@ -89,27 +89,27 @@ class Metric(ABC):
         return self.segment_statistics(hyps, np.arange(len(hyps)), self.prepare(refs))
 
     def bounds(self) -> Iterable[tuple[str, str]]:
-        """Pairs of statistics of which the first is at most the second, in every segment."""
+        """Pairs of statistics; in every segment the first is at most the second."""
         return ()
 
     @abstractmethod
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        """Corpus scores (...) of sums (..., K). Finite for every sum, 0 segments included."""
+        """Corpus scores (...) of sums (..., K). Finite for every sum, even of 0 segments."""
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64] | None:
         """Gradient (..., K) of `score` at sums (..., K); None when the metric has none."""
         return None
 
     def kink(self, sums: NDArray[Any], spread: NDArray[np.float64]) -> str | None:
-        """Say so when `score` is not smooth within two standard errors (`spread`, (K, K)
-        covariance of the sums) of `sums` (K,); used to warn beside linearised tests."""
+        """A warning for linearised tests when `score` is not smooth within two standard errors of
+        `sums` (K,); `spread` (K, K) is the covariance of the sums."""
         return None
 
 
 class MeanMetric(Metric):
-    """Mean of segment scores, known only through a store: (score, count), f = ratio.
+    """Mean of segment scores from a store: the statistics are (score, count), the score their ratio.
 
-    This is what a store without metadata is read as.
+    A store without metadata is read as this metric.
     """
 
     name = "mean"
@@ -139,7 +139,7 @@ class MeanMetric(Metric):
 
 
 def ratio(sums: NDArray[Any]) -> NDArray[np.float64]:
-    """The first of two statistics (..., 2) over the second; 0 where that is 0."""
+    """The first of two statistics (..., 2) over the second; 0 where the second is 0."""
     total, count = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
 

@@ -28,8 +28,8 @@ Order = Annotated[int, about("Longest n-gram.", ge=1, le=16)]
 class Bleu(Metric):
     """Corpus BLEU, 0 .. 100.
 
-    Several references: an n-gram's matches are clipped at its largest count in any one
-    reference; the reference length is the one closest to the hypothesis' (of two equally
+    With several references, an n-gram's matches are clipped at its largest count in any one
+    reference; the reference length is the one closest to the hypothesis's (of two equally
     close, the shorter), or with ``ref_length=shortest`` the smallest.
     """
 
@@ -43,10 +43,10 @@ class Bleu(Metric):
         tokenize: Tokenize = "13a",
         lowercase: Lowercase = False,
         smooth_method: Annotated[
-            Literal["none", "floor", "add-k", "exp"], about("What is done about orders without a match.")
+            Literal["none", "floor", "add-k", "exp"], about("How orders without a match are smoothed.")
         ] = "exp",
         smooth_value: Annotated[
-            float | None, about("Of `floor` (0.1 without it) and of `add-k` (1 without it).", ge=0)
+            float | None, about("The value for `floor` (default 0.1) or `add-k` (default 1).", ge=0)
         ] = None,
         effective_order: Annotated[
             bool, about("Average over the orders that have matches, for single sentences.")
@@ -88,7 +88,7 @@ class Bleu(Metric):
             f"tok:{self.tokenizer.signature}",
             f"smooth:{smooth}",
         ]
-        # sacrebleu leaves the order out, and knows only the closest length.
+        # sacrebleu leaves the order out, and only has the closest length.
         if self.max_ngram_order != 4:
             fields.append(f"order:{self.max_ngram_order}")
         if self.ref_length != "closest":
@@ -153,7 +153,7 @@ class Bleu(Metric):
         if self.smooth_method == "add-k":
             matches[..., 1:] += self.smooth_value
             totals[..., 1:] += self.smooth_value
-        # The first order without n-grams ends the loop over orders in sacrebleu.
+        # sacrebleu stops at the first order without n-grams.
         used = np.logical_and.accumulate(totals > 0, axis=-1)
         positive = matches > 0
         zero = used & ~positive

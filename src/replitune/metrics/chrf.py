@@ -51,7 +51,7 @@ class Chrf(Metric):
         self,
         char_order: Annotated[int, about("Longest character n-gram.", ge=0)] = 6,
         word_order: Annotated[
-            int | None, about("Longest word n-gram: 0, or 2 in `chrf++`, without it.", ge=0)
+            int | None, about("Longest word n-gram; by default 0, in `chrf++` 2.", ge=0)
         ] = None,
         beta: Annotated[float, about("Weight of recall against precision.", ge=0)] = 2.0,
         lowercase: Annotated[bool, about("Compare lower-cased text.")] = False,
@@ -72,7 +72,7 @@ class Chrf(Metric):
             raise ReplituneError(
                 f"{self.name} needs n-grams to count",
                 found=f"char_order {char_order}, word_order {word_order}",
-                expected="orders from 0 on, not both 0",
+                expected="orders of at least 0, not both 0",
             )
         self.char_order = char_order
         self.word_order = word_order
@@ -197,7 +197,7 @@ class Chrf(Metric):
 
 
 class ChrfPlusPlus(Chrf):
-    """chrF++: words and word bigrams beside character n-grams."""
+    """chrF++: word unigrams and bigrams in addition to character n-grams."""
 
     name = "chrf++"
     title = "chrF++"

@@ -1,8 +1,8 @@
 """Exact n-gram matching of characters and words, for chrF.
 
 The n-grams of a reference form a trie; a hypothesis walks down it once per position and uses
-up occurrences. Words are nodes of a second trie, of characters, and are the symbols of word
-n-grams.
+up occurrences. Each word is a node of a second trie, of characters; these nodes are the symbols
+of the word n-grams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PUNCTUATION[[ord(sign) for sign in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"]] = True
 
 @njit(cache=True)
 def characters_of(text: Array, whitespace: bool, out: Array) -> int:
-    """Copy `text` without white space (with it when `whitespace`) to `out`; return the size."""
+    """Copy `text` to `out`, without white space unless `whitespace`; return the size."""
     size = 0
     for k in range(text.size):
         point = text[k]
@@ -37,10 +37,10 @@ def characters_of(text: Array, whitespace: bool, out: Array) -> int:
 
 @njit(cache=True)
 def bounds_of_words(text: Array, bounds: Array) -> int:
-    """First and past-last character of each word, two entries a word; return their number.
+    """Fill `bounds` with the start and the end of each word; return the number of words.
 
-    A punctuation sign at a word's end is a word of its own, or else one at its start
-    (Popovic's chrF++.py; only one sign, one side).
+    One punctuation sign at the end of a word, or else at its start, is a word of its own, as in
+    Popovic's chrF++.py.
     """
     words = 0
     k = 0
@@ -113,8 +113,8 @@ def best_counts(
     """Statistics (J, 3 * (char_order + word_order)): [hyp, ref, match] of each order, against
     the reference with the highest sentence score (the first of equals).
 
-    `by_segment` (J,) lists the hypotheses segment by segment: a reference's tries are built
-    once for all of its hypotheses.
+    `by_segment` (J,) lists the hypotheses segment by segment, so that a reference's tries are
+    built once for all of its hypotheses.
     """
     count = segments.size
     orders = char_order + word_order

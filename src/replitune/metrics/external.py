@@ -1,11 +1,12 @@
-"""Segment scores that something else computed: COMET, BLEURT, human judgement.
+"""Segment scores that were computed elsewhere: COMET, BLEURT, human judgement.
 
-The file is one that a reader of scores knows (replitune.readers): a table with the columns system,
-replica, segment (from 0) and score, and perhaps document and metric, or what a program wrote. A
-segment without a row, or with an empty score, is missing: score 0, count 0, and counted.
+The file is any that a reader of scores knows (replitune.readers): a table with the columns system,
+replica, segment (from 0) and score, and perhaps document and metric, or the output of a program. A
+segment without a row, or with an empty score, is missing: it has score 0 and count 0, and the
+number of missing segments is reported.
 
-Or there is a file for each output, as scorers write them, with a number on each line (an empty
-line: missing): then the name has the places {system}, {replica} (run-001) or {number} (1).
+Or each output has a file of its own, as scorers write them, with a number on each line (an empty
+line: missing). Then the name contains {system}, {replica} (run-001) or {number} (1).
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class External(MeanMetric):
         super().__init__(id, higher_is_better)
         if not isinstance(file, str):
             raise ReplituneError(
-                "the scores of one test set are in one file", found=str(file), fix="name that file"
+                "the scores of one test set must be in one file", found=str(file), fix="name that file"
             )
         self.file = Path(file)
 
     def signature(self) -> str:
-        """The scores decide the number, so their hash is part of the signature; of scores in many
-        files, the name that they are made of."""
+        """Includes a hash of the scores, which decide the number; for scores in many files, their
+        name with its places."""
         if self.is_many:
             return f"{super().signature()}|scores:{self.file.name}"
         return f"{super().signature()}|scores:{self._sha256[:16]}"
@@ -60,7 +61,7 @@ class External(MeanMetric):
 
     @cached_property
     def _sha256(self) -> str:
-        self.segment_scores  # noqa: B018 - says so when the file is not there or not right
+        self.segment_scores  # noqa: B018 - refuses a missing or wrong file
         return sha256_file(self.file)
 
     @cached_property
@@ -75,7 +76,7 @@ class External(MeanMetric):
     ) -> tuple[NDArray[np.float64], int]:
         """Statistics (n, N, 2) of the named replicas, and how many segments are missing.
 
-        A replica in the file may be named by its number alone, when one replica only has it.
+        The file may name a replica by its number alone, if only one replica has that number.
         """
         read = self._from_lists if self.is_many else self._from_table
         out = np.zeros((len(replicas), n_segments, 2))
@@ -86,7 +87,7 @@ class External(MeanMetric):
         return out, int(out[..., 1].size - out[..., 1].sum())
 
     def _from_table(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
-        """Scores by segment of each replica, from one file."""
+        """Segments and scores of each replica, from one file."""
         content = self.segment_scores
         by_replica = content.scores.get(system)
         if by_replica is None:

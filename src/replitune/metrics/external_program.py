@@ -1,9 +1,8 @@
 """Metrics that another program computes: any command, or COMET and BLEURT by pymarian.
 
-A program gets the texts as files, a segment a line, and gives a score a line. It is run once for
-each distinct (source, hypothesis, references) of all replicas, in batches, and the scores of a batch
-are kept by the content of its texts: another replica, another experiment and an interrupted run reuse
-them.
+A program gets the texts as files, one segment a line, and writes one score a line. It scores each
+distinct (source, hypothesis, references) of all replicas once, in batches. The scores of a batch are
+kept by the content of its texts, so other replicas, other experiments and a resumed run reuse them.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ CACHE = "REPLITUNE_CACHE"
 """Environment variable: the folder in which scores are kept."""
 
 Texts = tuple[str, ...]
-"""Source (or nothing), hypothesis, references."""
+"""Source (empty if it is not read), hypothesis, references."""
 
-Batch = Annotated[int, about("Segments that the program is given at once.", ge=1)]
+Batch = Annotated[int, about("How many segments the program is given at a time.", ge=1)]
 CacheFolder = Annotated[
-    str | None, about("Folder in which scores are kept; by default below the user's folder of caches.")
+    str | None, about("Folder in which scores are kept; by default one in the user's cache folder.")
 ]
-Asked = Annotated[Resources | None, about("What a job of it asks for, in the workflow. Changes no score.")]
+Asked = Annotated[Resources | None, about("Resources of its jobs in the workflow. They change no score.")]
 
 
 class ProgramMetric(MeanMetric):
@@ -72,20 +71,20 @@ class ProgramMetric(MeanMetric):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """All that determines a score, except the texts."""
+        """Everything that determines a score, except the texts."""
 
     @property
     @abstractmethod
     def reads_source(self) -> bool:
-        """Whether it reads the source, too."""
+        """Whether the program also reads the source."""
 
     @abstractmethod
     def command(self, files: Mapping[str, Any]) -> str:
-        """The shell command. `files`: by the names in `PLACES`; if it does not use `output`, the scores
-        are read from standard output."""
+        """The shell command. `files` has a value for each name in `PLACES`. The scores of a command that
+        does not use `output` are read from its standard output."""
 
     def explain(self, error: ReplituneError) -> ReplituneError:
-        """What a failed program needs, where that is known."""
+        """The error of a failed program, with advice where there is some."""
         return error
 
     # ---- metrics
@@ -126,11 +125,11 @@ class ProgramMetric(MeanMetric):
 
     @property
     def folder(self) -> Path:
-        """The kept scores of this program with these settings."""
+        """Where the scores by this program with these settings are kept."""
         return self.cache / _sha256(self.identity)[:32]
 
     def _known(self) -> dict[str, float]:
-        """Kept scores by the content of their texts, without damaged lines."""
+        """The kept scores by the hash of their texts; damaged lines are left out."""
         scores: dict[str, float] = {}
         for path in sorted(self.folder.glob("*.tsv")):
             for line in read_lines(path):
@@ -173,7 +172,7 @@ class ProgramMetric(MeanMetric):
             return self._read(folder / "output", len(texts))
 
     def _call(self, command: str, output: Path) -> None:
-        """Run it to its end; its messages go to standard error."""
+        """Run the command to its end; its messages go to standard error."""
         words = ["bash", "-euo", "pipefail", "-c", command]
         with contextlib.ExitStack() as stack:
             prints = str(output) not in command
@@ -218,8 +217,8 @@ class CommandMetric(ProgramMetric):
             str,
             about(
                 "The program: {hypothesis}, {reference} (or {references}, all of them) and "
-                "{source} are files of a segment a line; it writes a score a line to {output}, or "
-                "prints them. {threads} is their number.",
+                "{source} are files with one segment a line; it writes one score a line to {output}, or "
+                "prints them. {threads} is the number of threads to use.",
                 min_length=1,
             ),
         ],
@@ -228,7 +227,7 @@ class CommandMetric(ProgramMetric):
         batch: Batch = 4096,
         revision: Annotated[
             str | int | float | None,
-            about("Change it when the program has changed: scores are computed again."),
+            about("Change it when the program has changed, so that scores are computed again."),
         ] = None,
         cache: CacheFolder = None,
         resources: Asked = None,
@@ -271,12 +270,12 @@ Model = Annotated[
     ),
 ]
 Vocab = Annotated[
-    str | None, about("Of a model that is a file: its vocabulary; by default vocab.spm beside it.")
+    str | None, about("The vocabulary of a model that is a file; by default vocab.spm beside it.")
 ]
 
 
 class MarianMetric(ProgramMetric):
-    """A neural metric by Marian's evaluator, in the package pymarian (extra `nmt`)."""
+    """A neural metric computed by Marian's evaluator, in the package pymarian (extra `nmt`)."""
 
     def __init__(
         self,
@@ -320,7 +319,7 @@ class MarianMetric(ProgramMetric):
         return shlex.join(map(str, words))
 
     def explain(self, error: ReplituneError) -> ReplituneError:
-        """Mostly a model that could not be fetched."""
+        """The cause is mostly a model that could not be fetched."""
         if self.is_file:
             return error
         return ReplituneError(
@@ -336,16 +335,16 @@ DIGITS = 6
 """Decimals of each score."""
 
 PROGRAM = "REPLITUNE_PYMARIAN_EVAL"
-"""Environment variable: another program with the options of pymarian-eval."""
+"""Environment variable: a program to run in place of pymarian-eval, with the same options."""
 
 
 def program() -> list[str]:
-    """pymarian-eval, which is a module of the package."""
+    """The command of pymarian-eval, which is a module of the package."""
     if PROGRAM in os.environ:
         return shlex.split(os.environ[PROGRAM])
     if importlib.util.find_spec("pymarian") is None:
         raise ReplituneError(
-            "package pymarian is missing, which computes COMET and BLEURT",
+            "the package pymarian, which computes COMET and BLEURT, is missing",
             fix=f"{to_install('nmt')} (x86-64 Linux, Python 3.11 or 3.12), or let another "
             "program do it: metric `command`; or compare its scores: --scores FILE",
         )

@@ -1,5 +1,5 @@
-"""Scores that a system of `backend: scores` brings along: its output of a segment is one line of
-JSON, ``{"id": "q1", "scores": {"accuracy": 1.0}}``, with the id that the test set has, too."""
+"""Scores that are the outputs of a system of `backend: scores`: one line of JSON for a segment,
+``{"id": "q1", "scores": {"accuracy": 1.0}}``, with the id that the segment has in the test set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replitune.settings import about, check_arguments
 
 
 def score_line(id: str, scores: Mapping[str, float | None]) -> str:
-    """The output of one segment."""
+    """The output for one segment."""
     return json.dumps({"id": id, "scores": scores}, ensure_ascii=False)
 
 
@@ -32,7 +32,7 @@ class Given(MeanMetric):
         self,
         id: str | None = None,
         metric: Annotated[
-            str | None, about("Which of the metrics of the tables; by default the one called as the id.")
+            str | None, about("Which metric of the tables; by default the one whose name is the id.")
         ] = None,
         higher_is_better: HigherIsBetter = True,
     ) -> None:
@@ -63,7 +63,7 @@ class Given(MeanMetric):
                 raise ReplituneError(
                     f"no scores of {self.wanted}",
                     found=", ".join(scores),
-                    fix="give the metric the name that it has in the table, as its id",
+                    fix="make the id of the metric its name in the table",
                 )
             if score is not None:
                 out[i] = score, 1.0
@@ -83,7 +83,7 @@ def _scores(line: str, id: str) -> dict[str, float | None]:
         ) from None
     if own != id:
         raise ReplituneError(
-            "scores of another segment than the test set's",
+            "the scores are not those of this segment of the test set",
             found=own,
             expected=id,
             fix="read the test set from the same table, `format: scores`",

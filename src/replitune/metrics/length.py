@@ -16,8 +16,8 @@ from replitune.settings import about, check_arguments
 ReferenceLength = Annotated[
     Literal["closest", "shortest"],
     about(
-        "Which reference's length counts: the closest to the hypothesis' (of two equally close, "
-        "the shorter), or the shortest."
+        "Which reference's length counts: the one closest to the hypothesis's (of two equally "
+        "close, the shorter), or the shortest."
     ),
 ]
 
@@ -25,9 +25,9 @@ ReferenceLength = Annotated[
 class Length(Metric):
     """100 times hypothesis tokens over reference tokens (multeval's Length).
 
-    No direction is better: 100 is the length of the references. The interface asks for one,
-    so "higher" here reads "longer"; two-sided tests do not depend on it. References without
-    a single token score 0.
+    Neither direction is better: 100 is the length of the references. The interface requires
+    one, so "higher" here means "longer"; two-sided tests do not depend on it. References without
+    any token score 0.
     """
 
     name = "length"
@@ -47,7 +47,7 @@ class Length(Metric):
         return signature if self.ref_length == "closest" else f"{signature}|reflen:shortest"
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> NDArray[np.int32]:
-        """(N, R) tokens of each reference."""
+        """The number of tokens of each reference (N, R)."""
         check_references(refs)
         return np.stack([self._lengths(stream) for stream in refs], axis=1)
 
@@ -70,7 +70,7 @@ class Length(Metric):
 
 
 def check_references(refs: Sequence[Sequence[str]]) -> None:
-    """Refuse no reference at all, and references of different lengths."""
+    """Refuse a test set without references, or with different numbers of segments in them."""
     counts = [len(stream) for stream in refs]
     if len(set(counts)) != 1:
         raise ReplituneError(
@@ -83,8 +83,8 @@ def check_references(refs: Sequence[Sequence[str]]) -> None:
 def reference_length(
     hyp: NDArray[np.int64], refs: NDArray[np.integer[Any]], which: str
 ) -> NDArray[np.int64]:
-    """(H,) reference length for hypothesis lengths (H,) and reference lengths (H, R): the
-    closest, of two equally close the shorter; or the shortest."""
+    """The reference length (H,) for hypothesis lengths (H,) and reference lengths (H, R): the
+    closest (of two equally close, the shorter), or the shortest."""
     if which == "shortest":
         return refs.min(axis=1).astype(np.int64)
     lengths = refs.astype(np.int64)

@@ -1,9 +1,9 @@
 """METEOR 1.5 (Denkowski and Lavie 2014), aligned by its own program.
 
-Statistics are METEOR's, additive and whole numbers: lengths, function words, and per
-matching module the matched content and function words of each side; chunks. As METEOR
-aggregates them, a segment that matches whole in one chunk has no fragmentation, so it counts
-0 chunks here. The score (0..100, a hundred times what the program prints) of sums is
+The statistics are METEOR's, additive whole numbers: lengths, function words, the matched
+content and function words of each side for each matching module, and chunks. As METEOR
+aggregates them, a segment that matches completely in one chunk has no fragmentation, so it
+counts 0 chunks here. The score (0..100, a hundred times what the program prints) of sums is
 
     F = P R / ((1 - alpha) R + alpha P),   score = F (1 - gamma (chunks / matches) ^ beta)
 
@@ -62,7 +62,7 @@ MODULES_REPORTED = 4  # the program always writes columns for four
 
 @dataclass(frozen=True)
 class Parameters:
-    """What METEOR 1.5 is tuned to for a language (its default task)."""
+    """METEOR 1.5's tuned parameters for a language (its default task)."""
 
     alpha: float
     beta: float
@@ -126,16 +126,16 @@ class Meteor(Metric):
         normalize: Annotated[
             bool,
             about(
-                "METEOR's -norm, to tokenise and lower-case raw text; without it words are as they "
-                "are, separated by white space, and case counts."
+                "METEOR's -norm, to tokenise and lower-case raw text; without it, words are what white "
+                "space separates, and case counts."
             ),
         ] = False,
-        jar: Annotated[str | None, about("The program, when it is not pycocoevalcap's.")] = None,
+        jar: Annotated[str | None, about("The program, if not pycocoevalcap's.")] = None,
         memory: Annotated[str, about("Heap of one worker (Java's -Xmx).")] = "2G",
         workers: Annotated[
             int | None, about("Processes at a time; by default as many as threads are allowed.", ge=1)
         ] = None,
-        timeout: Annotated[float, about("Seconds for at most 200 segments.", gt=0)] = 600,
+        timeout: Annotated[float, about("The most seconds that 200 segments may take.", gt=0)] = 600,
         id: str | None = None,
     ) -> None:
         super().__init__(id)
@@ -212,8 +212,8 @@ class Meteor(Metric):
 
     @cached_property
     def _linear(self) -> NDArray[np.float64]:
-        """(K, 6): weights of the statistics in the weighted matches and lengths of each side,
-        the plain matches (mean of the sides), and the chunks."""
+        """(K, 6): the weights of the statistics in six sums: the weighted matches of each side, the
+        weighted lengths of each side, the plain matches (mean of the sides), and the chunks."""
         delta = self.parameters.delta
         rows = np.zeros((len(self.statistic_names), 6))
         for side in range(2):
@@ -253,7 +253,7 @@ class Meteor(Metric):
         parameters = self.parameters
         linear = product(np.asarray(sums, dtype=np.float64), self._linear)
         hyp_match, ref_match, hyp_len, ref_len, matched, chunks = np.moveaxis(linear, -1, 0)
-        # F = 1 / ((1 - alpha) / P + alpha / R), with P = hyp_match / hyp_len and R alike
+        # F = 1 / ((1 - alpha) / P + alpha / R), with P = hyp_match / hyp_len and R likewise
         matches = (hyp_match > 0) & (ref_match > 0)
         zero = np.zeros_like(matched)
         one_by_hyp = np.divide(1.0, hyp_match, out=zero.copy(), where=matches)

@@ -2,8 +2,8 @@
 
 `java -jar meteor-1.5.jar - - -stdio` reads lines ``SCORE ||| reference ... ||| hypothesis``
 and answers each with one line of statistics. Starting it costs as much as thousands of
-lines (it loads its paraphrase table), so workers stay until their pool is closed, collected
-or the interpreter ends.
+lines (it loads its paraphrase table), so workers stay until their pool is closed or garbage
+collected, or the interpreter ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH = 200
 pipe's buffer, so that neither side ever waits for the other to read."""
 
 LINES_PER_WORKER = 5000
-"""A further worker is started for so many lines only; below, its start would cost more."""
+"""Lines for which one more worker is started; for fewer, its start would cost more."""
 
 
 def find_java() -> str:
@@ -42,7 +42,7 @@ def find_java() -> str:
 
 
 def find_jar(jar: str | None = None) -> Path:
-    """METEOR's jar: the one named, or that of the package pycocoevalcap."""
+    """METEOR's jar: the one named, or the one in the package pycocoevalcap."""
     if jar is not None:
         path = Path(jar)
         if not path.is_file():
@@ -58,12 +58,12 @@ def find_jar(jar: str | None = None) -> Path:
     raise ReplituneError(
         "METEOR's program meteor-1.5.jar is missing",
         expected="the package pycocoevalcap",
-        fix=f"install it anew{or_file}",
+        fix=f"reinstall it{or_file}",
     )
 
 
 def find_paraphrases(jar: Path, language: str) -> None:
-    """Refuse when the paraphrase table of `language` does not lie beside the jar."""
+    """Refuse a jar without the paraphrase table of `language` beside it."""
     table = jar.parent / "data" / f"paraphrase-{language}.gz"
     if not table.is_file():
         raise ReplituneError(
@@ -85,11 +85,11 @@ _PIPE_PAIR = re.compile(r"\|(?=\|)")
 
 
 def _harmless(text: str, normalized: bool) -> str:
-    """`text` without line ends and without ``|||``, such that METEOR treats it as before.
+    """`text` without line ends and without ``|||``, changed so that its statistics stay the same.
 
-    Java ends a line at CR too; to METEOR both are white space. With -norm each ``|`` is a
-    word of its own in any case; without, runs of three and more are spelt with a private
-    character, the same everywhere, as words only matter by being equal.
+    Java also ends a line at CR; to METEOR, CR and LF are white space. With -norm each ``|`` is
+    a word of its own anyway. Without it, runs of three or more are always replaced by the same
+    private character, because all that matters of words is whether they are equal.
     """
     text = text.replace("\r", " ").replace("\n", " ")
     if "||" in text:
@@ -100,7 +100,7 @@ def _harmless(text: str, normalized: bool) -> str:
 
 
 class Worker:
-    """One running METEOR."""
+    """One running METEOR process."""
 
     def __init__(self, command: Sequence[str], timeout: float) -> None:
         self.timeout = timeout
@@ -166,7 +166,7 @@ class Worker:
         return ReplituneError(
             f"METEOR failed: {message or 'it ended without a message'}",
             found=where,
-            fix="give it another heap, for example meteor:memory=4G"
+            fix="change the size of its heap, for example meteor:memory=4G"
             if short_of_memory
             else "run the same line through the jar's -stdio mode by hand",
         )
@@ -182,7 +182,7 @@ def _close_all(workers: list[Worker]) -> None:
 
 
 class Workers:
-    """Workers that are started when lines come, up to `limit`."""
+    """Up to `limit` workers, started when there are lines for them."""
 
     def __init__(self, command: Sequence[str], limit: int, timeout: float) -> None:
         self._command = list(command)
@@ -207,7 +207,7 @@ class Workers:
                 ]
                 return [answer for part in parts for answer in part.result()]
             except BaseException:
-                self.close()  # before the threads are waited for: it ends their reading
+                self.close()  # ends the reading of the threads before the executor waits for them
                 raise
 
     def close(self) -> None:
@@ -215,7 +215,7 @@ class Workers:
 
 
 def threads_allowed() -> int:
-    """What `--threads` says (it sets OMP_NUM_THREADS), or the processors of this process."""
+    """The number from `--threads` (which sets OMP_NUM_THREADS), or the processors of this process."""
     try:
         return max(1, int(os.environ["OMP_NUM_THREADS"]))
     except (KeyError, ValueError):

@@ -1,8 +1,8 @@
 """Exact n-gram counting: a trie of the n-grams of a text, in compiled code.
 
-The edges lie in an open-addressing hash table; an edge's key, (node, symbol) in 64 bits, is
-compared whole, so that no two n-grams can be confused. Another text walks down the trie once
-per position. Symbols are code points or word ids, at least 0 and below 2^31.
+The edges are in an open-addressing hash table; an edge's key, (node, symbol) in 64 bits, is
+compared whole, so that no two n-grams can be confused. Matching another text walks down the trie
+once from each of its positions. Symbols are code points or word ids, at least 0 and below 2^31.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplic
 
 @njit(cache=True)
 def table_size(entries: int) -> int:
-    """A power of two that keeps `entries` keys at most half-full."""
+    """The size, a power of two, of a table that `entries` keys fill at most by half."""
     size = 16
     while size < 2 * entries:
         size *= 2
@@ -28,7 +28,7 @@ def table_size(entries: int) -> int:
 
 @njit(cache=True)
 def slot_of(keys: Array, key: int) -> np.int64:
-    """Where `key` lies in the table, or the free slot where it belongs."""
+    """Where `key` is in the table, or the free slot where it belongs."""
     mask = keys.size - 1
     slot = np.int64((np.uint64(key) * SPREAD) >> np.uint64(32)) & mask
     while keys[slot] != ABSENT and keys[slot] != key:
@@ -48,7 +48,7 @@ def child(keys: Array, nodes: Array, node: int, symbol: int) -> int:
 
 @njit(cache=True)
 def grow(keys: Array, nodes: Array, node: int, symbol: int, new: int) -> int:
-    """The node below `node` along `symbol`; made with the number `new` when there is none."""
+    """The node below `node` along `symbol`; if there is none, it is added as node `new`."""
     key = (np.int64(node) << 32) | np.int64(symbol)
     slot = slot_of(keys, key)
     if keys[slot] == key:

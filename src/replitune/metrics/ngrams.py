@@ -1,7 +1,7 @@
 """Clipped n-gram matches of hypotheses against the references of their segments.
 
-The n-grams of the references of one segment are a trie kept in a hash table of its own, made
-once per test set: key (parent slot, token), value the largest count of that n-gram in any one
+The n-grams of a segment's references form a trie in a hash table of their own, made once per
+test set: the key is (parent slot, token), the value the largest count of that n-gram in any one
 reference. A hypothesis walks the trie from each of its tokens and stops at the first token
 that does not continue a reference n-gram. A key holds its whole content (two 32-bit numbers),
 so counts are exact.
@@ -42,7 +42,7 @@ def prepare_references(references: TokenizedReferences, order: int) -> Reference
     ngrams = np.zeros(len(lengths), dtype=np.int64)
     for n in range(order):
         ngrams += np.maximum(lengths - n, 0).sum(axis=1)
-    # Half again as many slots as n-grams, so that probing stays short; never none.
+    # Half again as many slots as n-grams, so that probing stays short, and at least one.
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(ngrams * 3 // 2 + 1, out=offsets[1:])
     keys = np.full(offsets[-1], -1, dtype=np.int64)

@@ -35,7 +35,7 @@ ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 @dataclass(frozen=True)
 class InformedReferences:
-    """References with the trie of their n-grams and the information of each (trie nodes,)."""
+    """References, the trie of their n-grams, and the information of each node of the trie."""
 
     references: TokenizedReferences
     keys: Array
@@ -77,7 +77,7 @@ class Nist(Metric):
         return f"case:{case}|order:{self.order}|tok:{self.tokenizer.signature}"
 
     def words(self, lines: Sequence[str]) -> list[list[str]]:
-        """Tokens of each line; lower-cased afterwards, as mteval-v13a undoes entities first."""
+        """Tokens of each line, lower-cased last, because mteval-v13a decodes entities first."""
         lists = self.tokenizer(lines)
         if self.lowercase:
             lists = [[word.translate(ASCII_LOWER) for word in words] for words in lists]

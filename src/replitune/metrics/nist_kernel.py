@@ -1,4 +1,4 @@
-"""The compiled part of NIST: counts of n-grams, their information, and that of matches."""
+"""The compiled part of NIST: n-gram counts, their information, and the information of matches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from replitune.metrics.ngram_trie import ABSENT, ROOT, child, plant, table_size
 
 @njit(cache=True)
 def all_ngrams(tokens: Array, starts: Array, order: int) -> tuple[Array, Array, Array]:
-    """Trie (keys, nodes) of the n-grams of all references, and count of each node; the root
-    counts words."""
+    """Trie (keys, nodes) of the n-grams of all references, and the count of each node; that of
+    the root is the number of words."""
     space = order * tokens.size + 1
     keys = np.full(table_size(space), ABSENT, dtype=np.int64)
     nodes = np.empty(keys.size, dtype=np.int32)
@@ -58,7 +58,7 @@ def matched_information(
     for h in range(segments.size):
         first = segments[h] * nrefs
         for k in range(first, first + nrefs):
-            # Twice over each reference: count, then forget the counts.
+            # Two passes over each reference: count, then reset the counts.
             for forget in range(2):
                 for start in range(ref_starts[k], ref_starts[k + 1]):
                     node = ROOT
@@ -84,7 +84,7 @@ def matched_information(
             node = ROOT
             for at in range(start, min(ref_starts[first + nrefs], start + order)):
                 node = child(keys, nodes, node, refs[at])
-                if node == ABSENT:  # an n-gram across two references
+                if node == ABSENT:  # an n-gram that spans two references
                     break
                 allowed[node] = 0
     return result

@@ -1,4 +1,4 @@
-"""Metrics by name: ours, and those that other packages bring as entry points.
+"""Metrics by name: our own, and those that other packages provide as entry points.
 
 A metric is named as on a command line, ``bleu:tokenize=none,lowercase=true``, or as in an
 experiment file, ``{name: ter, id: ter-norm, normalized: true}``. Its options are the parameters
@@ -41,7 +41,7 @@ METRICS: Registry[type[Metric]] = Registry(
 
 
 def get_metric(given: str | Mapping[str, Any] | Entry) -> Metric:
-    """The metric that an entry, a word or a mapping names."""
+    """The metric that an entry, a string or a mapping names."""
     entry = METRICS.entry(given)
     metric = METRICS[entry.name](**entry.options)
     metric.id = entry.id

@@ -2,11 +2,11 @@
 
     RIBES = NKT * P1^alpha * BP^beta
 
-NKT is the normalised Kendall tau of the order in which hypothesis words stand in the
+NKT is the normalised Kendall tau of the positions that hypothesis words have in the
 reference, P1 the share of hypothesis words that could be aligned, BP the brevity penalty.
-A word that occurs once on both sides is aligned; any other word is aligned when the shortest
-n-gram around it that occurs once on both sides is found to its left (tried first) or to its
-right. The score of a system is the mean over segments; each counts its best reference.
+A word is aligned by the shortest n-gram that ends or begins with it and occurs exactly once on
+both sides (the word itself, if it does); of two equally short ones, the n-gram that ends with it
+is taken. The score of a system is the mean over segments, each with its best reference.
 
 Statistics: `score` of the segment (0..100), and `count` 1; both are 0 when all of a
 segment's references are empty (the official option -z).

@@ -10,12 +10,13 @@ from replitune.metrics.base import Array
 
 @njit(cache=True)
 def contexts(hyp: Array, ref: Array, needed: Array, longest: Array, place: Array) -> None:
-    """For each word i of `hyp` (n,), about the n-grams that start there: `longest` (n,) that
-    occurs in `ref`; `place` (n,) where; and `needed` (n,), the longest that occurs at least
-    once more, in `hyp` or in `ref`. So lengths needed < length <= longest are unique.
+    """Fill, for the n-grams that start at each word of `hyp` (n,): `longest` (n,), the length of
+    the longest that occurs in `ref`; `place` (n,), where it does; and `needed` (n,), the length
+    of the longest that occurs at least once more, in `hyp` or in `ref`. So the n-grams with
+    needed < length <= longest are unique.
     """
     n, m = hyp.size, ref.size
-    # Lengths of the common n-grams that start at (i, j): diagonals from the end.
+    # Lengths of the common n-grams that start at (i, j), along the diagonals from their ends.
     in_ref = np.zeros(m + 1, dtype=np.int64)
     in_hyp = np.zeros(n + 1, dtype=np.int64)
     for i in range(n - 1, -1, -1):
@@ -71,7 +72,7 @@ def ribes(hyp: Array, ref: Array, alpha: float, beta: float) -> float:
                 ascending += positions[i] < positions[j]
         tau = ascending / pairs
     else:
-        # One aligned word has no order, except that it is right for a reference of one word.
+        # One aligned word has no order; it counts as right only if the reference is one word.
         tau = 1.0 if positions.size == 1 and m == 1 else 0.0
     brevity = min(1.0, np.exp(1 - m / n))
     return tau * (positions.size / n) ** alpha * brevity**beta
@@ -88,7 +89,7 @@ def best_ribes(
     alpha: float,
     beta: float,
 ) -> Array:
-    """(J, 2): the best score (0..100) over a hypothesis's references, and 1; or 0, 0."""
+    """(J, 2): the best score (0..100) over a hypothesis's references, and 1; 0, 0 if all are empty."""
     result = np.zeros((segments.size, 2))
     for h in range(segments.size):
         hyp = hyps[hyp_starts[h] : hyp_starts[h + 1]]

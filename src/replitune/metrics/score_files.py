@@ -1,4 +1,4 @@
-"""Names of files with segment scores that something else computed (metric `external`). Light."""
+"""Names of files with segment scores that were computed elsewhere (metric `external`). Light."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from replitune.registry import Entry
 from replitune.settings import about
 
 PLACES = ("{system}", "{replica}", "{number}")
-"""In the name of a file that holds the scores of one output: baseline, run-001, 1."""
+"""Places in the name of an output's file of scores, for such as baseline, run-001 and 1."""
 
 TESTSET = "{testset}"
 
 Scores = str | Mapping[str, str]
-"""A file, with the place {testset} where there are several test sets; or files by test set."""
+"""A file, with {testset} in its name if there are several test sets; or a file for each test set."""
 
 File = Annotated[str, about("A file name without a comma.", pattern="^[^,]+$")]
 ScoreFile = Annotated[
@@ -31,33 +31,33 @@ ScoreFile = Annotated[
 
 
 Complain = Callable[..., object]
-"""Notes a mistake: `complain(path, message, found=, expected=, fix=)`."""
+"""Reports a mistake: `complain(path, message, found=, expected=, fix=)`."""
 
 
 def scores_named(entry: Entry) -> Scores | None:
-    """What a metric of an experiment names as its scores; None: it computes them from text."""
+    """The scores that a metric of an experiment names; None if it names no file of scores."""
     scores: Scores | None = entry.options["file"] if entry.name == "external" else None
     return scores
 
 
 def scores_file(scores: Scores, testset: str) -> str:
-    """The file of a test set."""
+    """The file of scores of a test set."""
     return scores.replace(TESTSET, testset) if isinstance(scores, str) else scores[testset]
 
 
 def has_scores(scores: Scores, testset: str) -> bool:
-    """Whether a test set that is not tested (dev) has scores: where it is named."""
+    """Whether a test set that is not tested (dev) has scores: only if it is named."""
     return not isinstance(scores, str) and testset in scores
 
 
 def replica_number(replica: str) -> int | None:
-    """The number at the end of its id."""
+    """The number at the end of a replica's id."""
     match = re.search(r"\d+$", replica)
     return int(match.group()) if match else None
 
 
 def output_file(file: str | Path, system: str, replica: str) -> Path:
-    """The file of one output: places in the name filled in."""
+    """The file of one output: the name with its places filled in."""
     number = replica_number(replica)
     values = (system, replica, "" if number is None else str(number))
     name = str(file)
@@ -67,7 +67,7 @@ def output_file(file: str | Path, system: str, replica: str) -> Path:
 
 
 def check_scores(entry: Entry, tests: Sequence[str], complain: Complain) -> None:
-    """Complain of a test set without scores of its own."""
+    """Report test sets without scores of their own, and scores of unknown test sets."""
     scores = scores_named(entry)
     if scores is None:
         return

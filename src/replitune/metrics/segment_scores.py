@@ -30,7 +30,7 @@ class SegmentScores:
 
 
 def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentScores:
-    """Read and check a file of segment scores. `metric`: which, of a file with several."""
+    """Read and check a file of segment scores. `metric` chooses from a file with several."""
     rows = read_file(path, ColumnNames(), () if metric is None else (metric,))
     kept = _rows_of(rows, metric)
     missing = [role for role in ("system", "segment") if not rows.has(role)]
@@ -66,14 +66,14 @@ def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentS
 
 
 def _coded(rows: ScoreRows, role: str) -> Coded:
-    """A column, or the value of all rows; a file without runs has one run of each system."""
+    """A column, or the one value of all rows; without runs, each system has one."""
     if rows.has(role):
         return coded([rows.column(role)])
     return Coded(np.zeros(rows.rows, np.int32), ["1"])
 
 
 def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
-    """The rows of the metric; all rows where a file has only one, or names none."""
+    """The rows of the metric; all rows if the file has only one metric, or names none."""
     if "metric" not in rows.columns:
         return np.arange(rows.rows)
     metrics = coded([rows.columns["metric"]])
@@ -90,7 +90,7 @@ def _rows_of(rows: ScoreRows, metric: str | None) -> NDArray[np.int64]:
 
 
 def _numbers(rows: ScoreRows, segment: Coded) -> NDArray[np.int64]:
-    """(R,) the number of each row's segment."""
+    """The number of each row's segment (R,)."""
     ids = np.array([int(n) if WHOLE.fullmatch(n) else -1 for n in segment.names], np.int64)
     if (ids < 0).any():
         row = int(np.flatnonzero(ids[segment.codes] < 0)[0])

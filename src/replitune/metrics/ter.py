@@ -2,7 +2,7 @@
 
 Statistics: `num_edits`, the edits (insertions, deletions, substitutions and shifts, each of
 cost 1) against the reference that needs the fewest; `ref_length`, the *mean* length of the
-references, which several references make fractional. Score: 100 * num_edits / ref_length.
+references, not always a whole number. Score: 100 * num_edits / ref_length.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Ter(Metric):
 
     @cached_property
     def _tokenize(self) -> Callable[[str], str]:
-        """sacrebleu's tokenisation (without the cache that it keeps: lines come once here)."""
+        """sacrebleu's tokenisation, without its cache: here each line comes only once."""
         if self.normalized or self.no_punct:
             from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
@@ -73,8 +73,8 @@ class Ter(Metric):
     def words(self, lines: Sequence[str]) -> list[list[str]]:
         """Tokens of each line.
 
-        A block is tokenised as one text, its lines held apart by a sign that no rule of the
-        tokeniser touches, with the spaces around that the rules put around a line.
+        A block is tokenised as one text. Its lines are separated by a character that no rule of
+        the tokeniser touches, between spaces, as the rules put spaces around a line.
         """
         texts = [line.rstrip() for line in lines]
         joined = _BETWEEN.join(texts)

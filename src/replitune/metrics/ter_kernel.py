@@ -5,13 +5,13 @@ with the limits and tie-breaks of tercom as sacrebleu defines them (`sacrebleu.m
 Every number is an exact integer, and equal to sacrebleu's.
 
 Nearly all time goes into the edit distance after each shift that is tried. The shifted words
-are a *prefix*, the moved *block* and a *suffix*. Tables of the distance of prefixes (rows
-filled from the top) and of suffixes (from the bottom) meet at the row where the block ends:
+are a *prefix*, the moved *block* and a *suffix*. A table of the distances of prefixes (filled
+from the top row) and one of suffixes (from the bottom) meet at the row where the block ends:
 
     distance = min over j of (prefix and block to ref[:j]) + (suffix to ref[j:]).
 
 One side of the block is as in the unshifted hypothesis; the other lacks the block, and is the
-same wherever the block goes to. So one shift costs as many rows as the block has words.
+same wherever the block is moved to. So one shift costs as many rows as the block has words.
 
 All tables have one layout: n + 1 rows, each only as wide as the beam; cell (i, j), i words of
 the hypothesis against j of the reference, is at ``offset[i] + j``.
@@ -37,11 +37,11 @@ TABLES = 3 + 2 * MAX_SHIFT_SIZE
 
 @njit(cache=True)
 def beam(n: int, m: int, low: Array, high: Array, offset: Array) -> int:
-    """Columns [low, high) of each row of a table for n > 0 by m words, and where it lies;
-    returns the number of cells. All three arrays: (n + 1,).
+    """Fill the columns [low, high) of each row of a table for n > 0 by m words, and its `offset`;
+    return the number of cells. All three arrays are (n + 1,).
 
-    The beam follows the diagonal of the n by m rectangle. Row 0 and the end of row n are
-    whole. Beams of consecutive rows overlap, so that each cell is reached.
+    The beam follows the diagonal of the n by m rectangle. Row 0 is complete, and row n up to
+    its end. Beams of consecutive rows overlap, so that each cell is reached.
     """
     ratio = m / n
     width = BEAM_WIDTH
@@ -60,7 +60,7 @@ def beam(n: int, m: int, low: Array, high: Array, offset: Array) -> int:
 
 @njit(cache=True)
 def most_cells(n: int, m: int) -> int:
-    """At least the number of cells that :func:`beam` returns."""
+    """An upper bound of the number of cells that :func:`beam` returns."""
     if n == 0:
         return 0
     return (n + 1) * min(m + 1, 2 * BEAM_WIDTH + m // n + 4) + m + 1
@@ -70,7 +70,7 @@ def most_cells(n: int, m: int) -> int:
 def prefix_row(
     word: int, ref: Array, i: int, low: Array, high: Array, offset: Array, source: Array, to: Array
 ) -> None:
-    """Fill row i of `to`: row i - 1 of `source`, then `word`."""
+    """Fill row i of `to`: `word` after row i - 1 of `source`."""
     first, last, above_last = low[i], high[i], high[i - 1]
     above = source[offset[i - 1] + low[i - 1] : offset[i - 1] + above_last]
     row = to[offset[i] + first : offset[i] + last]
@@ -81,10 +81,10 @@ def prefix_row(
     if skip > 0:
         left = min(left, above[skip - 1] + (word != ref[first - 1]))
     row[0] = left
-    # slices that start at the loop's 0 save numba a test for negative indices per access
+    # slices that are indexed from 0 spare numba a test for negative indices at each access
     both = min(last, above_last) - first - 1
     above, letters, inner = above[skip:], ref[first:], row[1:]
-    for k in range(both):  # a loop of its own, of which the processor does eight at a time
+    for k in range(both):  # a loop of its own, so that the processor can do eight steps at a time
         inner[k] = min(above[k] + np.int32(word != letters[k]), above[k + 1] + np.int32(1))
     for k in range(both):
         left = min(inner[k], left + 1)
@@ -100,7 +100,7 @@ def prefix_row(
 def suffix_row(
     word: int, ref: Array, i: int, low: Array, high: Array, offset: Array, source: Array, to: Array
 ) -> None:
-    """Fill row i, 0 < i < n, of `to`: `word`, then row i + 1 of `source`."""
+    """Fill row i, 0 < i < n, of `to`: `word` before row i + 1 of `source`."""
     first, last, below_first = low[i], high[i] - 1, low[i + 1]
     below = source[offset[i + 1] + below_first : offset[i + 1] + high[i + 1]]
     row = to[offset[i] + first : offset[i] + last + 1]
@@ -135,11 +135,11 @@ def trace(
     hyp_wrong: Array,
     ref_wrong: Array,
 ) -> None:
-    """One best alignment: same or substituted words before deletions before insertions.
+    """One best alignment; prefers equal or substituted words to deletions, these to insertions.
 
     Fills `link` (m,): the hypothesis word that reference word j is aligned to or follows
-    (-1: before the first), and `hyp_wrong` (n + 1,), `ref_wrong` (m + 1,): how many words in
-    error come before each position.
+    (-1: before the first), and `hyp_wrong` (n + 1,), `ref_wrong` (m + 1,): how many wrong
+    words come before each position.
     """
     i, j = words.size, ref.size
     hyp_wrong[:] = 0
@@ -172,10 +172,10 @@ def trace(
 
 @njit(cache=True)
 def relabel(hyp: Array, ref: Array, words: Array, letters: Array, next_same: Array) -> int:
-    """Name words by where `ref` has them first (hypothesis words that it lacks: -1).
+    """Number each word by its first place in `ref` (hypothesis words that `ref` lacks: -1).
 
     Fills `words` (n,) for `hyp`, `letters` (m,) for `ref`, and `next_same` (m,): where the
-    same word comes next in `ref`, or -1. Returns the edits that no order of the words avoids.
+    same word comes next in `ref`, or -1. Returns how many edits are needed in any order of the words.
     """
     m = ref.size
     next_same[:] = -1
@@ -192,7 +192,7 @@ def relabel(hyp: Array, ref: Array, words: Array, letters: Array, next_same: Arr
             if ref[j] == hyp[i]:
                 words[i] = j
                 break
-    # Use up the occurrences of each word: j is the first one left, from its first one on.
+    # Use up the occurrences of each word: left[first] is the next unused one, or -1.
     left = letters.copy()
     common = 0
     for i in range(hyp.size):
@@ -235,11 +235,11 @@ def distance_after(
     tables: Array,
     filled: Array,
 ) -> int:
-    """Edit distance after the block of `length` words at `start` moved to `place`.
+    """Edit distance after the block of `length` words at `start` is moved to `place`.
 
-    `tables` (TABLES, cells): distances of prefixes and of suffixes, work space, then those
-    without the block of 1, 2, ... words at `start`; `filled` (2, MAX_SHIFT_SIZE): the last
-    row that each of these has been filled to, -1 for none.
+    `tables` (TABLES, cells): distances of prefixes, of suffixes, work space, then of prefixes and
+    of suffixes without the block of 1, 2, ... words at `start`; `filled` (2, MAX_SHIFT_SIZE): the
+    row up to which each of the latter is filled, -1 for none.
     """
     prefixes, suffixes, blocks = tables[0], tables[1], tables[2]
     if place > start:
@@ -330,7 +330,7 @@ def edits(hyp: Array, reference: Array, work: Array) -> int:
                 for length in range(1, longest + 1):
                     if words[start + length - 1] != ref[ref_start + length - 1]:
                         break
-                    # Words must be wrong on both sides, and not move within themselves.
+                    # Some word must be wrong on each side, and the block must not move into itself.
                     if hyp_wrong[start + length] == hyp_wrong[start]:
                         continue
                     if ref_wrong[ref_start + length] == ref_wrong[ref_start]:

@@ -15,8 +15,8 @@ BATCH = 8192
 """Hypotheses tokenised at a time: keeps the word lists of a long file small."""
 
 UNKNOWN = -1
-"""The id of all words that no reference has. Such a word equals no reference word, and which one
-it is never matters, as no match goes across it."""
+"""The id of all words that no reference has. Such a word is part of no match, so which one it is
+does not matter."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class TokenizedReferences:
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
-        """As kernels take them."""
+        """The references as arguments of kernels."""
         return self.tokens, self.starts, self.nrefs
 
     @property
     def mean_lengths(self) -> NDArray[np.float64]:
-        """Words of the references of each segment (N,)."""
+        """Mean number of words of each segment's references (N,)."""
         means: NDArray[np.float64] = self.lengths.sum(axis=1) / self.nrefs
         return means
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Words of each reference (N, R)."""
+        """Number of words of each reference (N, R)."""
         return np.diff(self.starts).reshape(-1, self.nrefs)
 
 
@@ -57,7 +57,7 @@ def by_segment(references: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """`segments` for a kernel, which does not look whether they are in 0 .. count - 1."""
+    """`segments` for a kernel; checks what kernels do not, that all are in 0 .. count - 1."""
     segments = np.ascontiguousarray(segments, dtype=np.int64)
     if segments.size and not (segments.min() >= 0 and segments.max() < count):
         raise IndexError(f"segment outside 0 .. {count - 1}")
@@ -65,11 +65,11 @@ def segment_numbers(segments: NDArray[np.int64], count: int) -> NDArray[np.int64
 
 
 Words = Callable[[Sequence[str]], list[list[str]]]
-"""The words of each of some lines."""
+"""Splits lines into words."""
 
 
 def tokenize_references(words: Words, refs: Sequence[Sequence[str]]) -> TokenizedReferences:
-    """R streams of N references as a metric splits them."""
+    """R streams of N references, split into words as a metric does."""
     lines = list(by_segment(refs))
     lists = [own for k in range(0, len(lines), BATCH) for own in words(lines[k : k + BATCH])]
     vocabulary = {word: id for id, word in enumerate(dict.fromkeys(chain.from_iterable(lists)))}
@@ -79,8 +79,8 @@ def tokenize_references(words: Words, refs: Sequence[Sequence[str]]) -> Tokenize
 def batches(
     words: Words, hyps: Sequence[str], segments: NDArray[np.int64], references: TokenizedReferences
 ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]]:
-    """Of a batch of hypotheses: which they are, the ids of their words and where each starts
-    (`encode`), and their segments."""
+    """For each batch of hypotheses: its slice, the ids of the words and where each hypothesis
+    starts (see `encode`), and the segments."""
     segments = segment_numbers(segments, len(references.lengths))
     for start in range(0, len(hyps), BATCH):
         batch = slice(start, start + BATCH)

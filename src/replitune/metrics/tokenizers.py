@@ -1,8 +1,8 @@
 """The tokenisers of sacrebleu, applied to many lines at once.
 
-The definitions are sacrebleu's. ``none``, ``char`` and ``13a`` are computed here, because a
-block of lines costs a fraction of one call per line; every other name calls sacrebleu's own
-class. Equality with sacrebleu is a property test over arbitrary Unicode.
+The definitions are sacrebleu's. ``none``, ``char`` and ``13a`` are computed here, because one
+call for a block of lines costs a fraction of a call per line; every other name calls sacrebleu's
+own class. A property test over arbitrary Unicode checks that the tokens are the same.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Tokenizer:
     """Lines to lists of tokens, exactly as sacrebleu preprocesses a segment:
     lower-case (when asked), strip white space on the right, tokenise, split at white space.
 
-    A package or model that the tokeniser needs is looked for when it is first used, or its
-    signature asked for: naming a metric, or reading its statistics, needs neither.
+    A package or model that the tokeniser needs is only looked for when the tokeniser is first
+    used, or asked for its signature: naming a metric, or reading its statistics, needs neither.
     """
 
     def __init__(self, name: str) -> None:
@@ -97,7 +97,7 @@ def _sacrebleu_tokenizer(name: str) -> Any:
 
 
 def _require_sentencepiece_model(name: str) -> None:
-    """sacrebleu would start a download in the middle of scoring; say so before instead."""
+    """Report a missing model; sacrebleu would start a download in the middle of scoring."""
     try:
         import_module("sentencepiece")
     except ImportError:
@@ -123,11 +123,11 @@ def _require_sentencepiece_model(name: str) -> None:
 #   2  ([^0-9])([\.,])                 ->  '\1 \2 '
 #   3  ([\.,])([^0-9])                 ->  ' \1 \2'
 #   4  ([0-9])(-)                      ->  '\1 \2 '
-# Spaces are only ever neighbours in 2 and 3, so their number does not matter and rule 1 may
-# leave them out. A full stop or comma that stands alone is split off by 2 and 3 unless both
-# its neighbours are digits; in a run of them the rules consume each other's characters, so
-# runs are handed to the rules themselves. Rule 4 touches no other rule's characters. All of
-# it looks at most one character away: lines joined with spaces around LF do not interact.
+# In rules 2 and 3 a space is only a neighbour, so the number of spaces does not matter and rule 1
+# may leave them out. A single full stop or comma is split off by 2 and 3 unless both its
+# neighbours are digits; in a run of several the rules consume each other's characters, so runs
+# are handed to the rules themselves. Rule 4 touches no other rule's characters. No rule looks
+# further than one character, so lines joined with spaces around LF do not interact.
 
 _SYMBOLS = '{|}~[\\]^_`!"#$%&()*+:;<=>?@/'
 # A stop that is in no run and not between two digits. Patterns start with a literal, and look
@@ -142,14 +142,14 @@ _RULE_3 = re.compile(r"([.,])([^0-9])")
 
 @lru_cache(maxsize=1024)
 def _split_run(left: str, run: str, right: str) -> str:
-    """`run` between its neighbours after rules 2 and 3, the neighbours taken off again."""
+    """`run` after rules 2 and 3, which are applied with its neighbours around it."""
     text = _RULE_3.sub(r" \1 \2", _RULE_2.sub(r"\1 \2 ", left + run + right))
     return text[1:-1]
 
 
 def _run(match: re.Match[str]) -> str:
     text, start, end = match.string, match.start(), match.end()
-    # Only "digit or not" matters of a neighbour: fewer distinct keys in the cache.
+    # All that matters of a neighbour is whether it is a digit: fewer distinct keys in the cache.
     left = "0" if text[start - 1] in "0123456789" else " "
     right = "0" if text[end] in "0123456789" else " "
     return _split_run(left, match.group(), right)

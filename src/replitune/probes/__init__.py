@@ -1,6 +1,6 @@
-"""Uses of what other libraries do not document, a module for each library.
+"""Uses of undocumented parts of other libraries, in a module for each library.
 
-Nothing depends on them: without them work is slower, or a message says less, as `notes` tells. The
+Nothing depends on them: without them work is slower, or messages say less, as `notes` reports. The
 environment variable REPLITUNE_WITHOUT_PROBES switches them off.
 """
 
@@ -13,10 +13,10 @@ LOSSES = {
     "numba": "kernels start and run slower",
     "pyarrow": "every command imports pandas",
     "s3": "folders that jobs on other machines have put into S3 are missing until the next run",
-    "snakemake": "Snakemake's scheduler wakes once a second for every job that is done, which jobs a run "
-    "is to do is guessed from what is missing, and mistakes are told without their lines",
+    "snakemake": "each finished job wakes Snakemake's scheduler once a second until the run ends, the jobs "
+    "of a run are guessed from what is missing, and mistakes are reported without line numbers",
 }
-"""What is lost without those of a library."""
+"""What is lost without the undocumented parts of a library."""
 _failed: set[str] = set()
 
 
@@ -25,7 +25,7 @@ def allowed() -> bool:
 
 
 def failed(library: str) -> None:
-    """Its parts are not what they were."""
+    """Note that undocumented parts of a library are not as expected."""
     _failed.add(library)
 
 

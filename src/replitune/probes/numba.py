@@ -1,4 +1,4 @@
-"""numba's cache, its counting of references, and what it has no function for."""
+"""numba's cache, its reference counting, and prefetching, for which it has no function."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from replitune import probes
 
 TRIED = ((0, 61), (0, 68))
-"""The oldest and the newest numba of which this is known."""
+"""The oldest and the newest numba with which this module was tried."""
 
 
 def is_known() -> bool:
-    import numba  # whose import calls `look_first`
+    import numba  # this import calls `look_first`
 
     version = tuple(map(int, numba.__version__.split(".")[:2]))
     if not TRIED[0] <= version <= TRIED[1]:
@@ -27,8 +27,8 @@ def uncounted() -> dict[str, bool]:
 
 
 def prefetcher() -> Any:
-    """A kernel of a vector and a place in it, which has the element there brought to the cache and
-    does not wait for it; where numba is not known it does nothing."""
+    """A function of a vector and an index, for kernels, that prefetches the element there into the
+    cache without waiting for it; with an untried numba it does nothing."""
     from llvmlite import ir
     from numba import njit, types
     from numba.core import cgutils
@@ -44,7 +44,7 @@ def prefetcher() -> Any:
             at = cgutils.get_item_pointer(context, builder, kind, values, [arguments[1]])
             form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             call = builder.module.declare_intrinsic("llvm.prefetch", [byte], form)
-            # to read, into all levels, of data
+            # for reading; into all levels of the cache; data
             builder.call(call, [builder.bitcast(at, byte), number(0), number(3), number(1)])
             return context.get_dummy_value()
 
@@ -58,8 +58,8 @@ def _nothing(array: Any, i: int) -> None:
 
 
 def look_first() -> None:
-    """numba registers all that it can compile, scipy's BLAS among it (0.2 s), before it looks for
-    compiled code in its cache. Here it looks first; if it finds none, all goes its usual way."""
+    """Make numba look for compiled code in its cache before it registers all that it can compile,
+    including scipy's BLAS (0.2 s). If there is no such code, it goes on as usual."""
     if not is_known():
         return
     from numba.core.caching import Cache

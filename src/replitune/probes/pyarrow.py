@@ -15,8 +15,8 @@ class _NoPandas:
 
 
 def look_for_no_pandas(pyarrow: Any) -> bool:
-    """pyarrow imports pandas (0.1 s) with the first list that it is given, to know pandas' own.
-    Whether it has now looked and found none; `know_pandas` is for when there is one."""
+    """Make pyarrow look for pandas now, and find none: it would import pandas (0.1 s) with the first
+    list that it is given. False if pandas is imported already. `know_pandas` is for after its import."""
     if "pandas" in sys.modules:
         return False
     sys.meta_path.insert(0, _NoPandas)

@@ -1,4 +1,4 @@
-"""Of Snakemake's storage plugin for S3, what is documented nowhere (0.3.6)."""
+"""Undocumented parts of Snakemake's storage plugin for S3 (0.3.6)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from replitune import probes
 
 
 def look_again_for_folders() -> None:
-    """A folder that was not there once is never looked for again: one that a job makes on another
-    machine would be missing."""
+    """Make the plugin look for folders each time. It never looks again for one that was missing, so
+    one that a job makes on another machine would stay missing."""
     plugin = sys.modules.get("snakemake_storage_plugin_s3")  # Snakemake has loaded the one that it uses
     if plugin is None or not probes.allowed():
         return

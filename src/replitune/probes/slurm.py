@@ -1,4 +1,4 @@
-"""What Slurm's executor for Snakemake (2.8) does not document: how it submits job arrays."""
+"""Undocumented parts of Snakemake's executor for Slurm (2.8): how it submits job arrays."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from replitune import probes
 from replitune.errors import ReplituneError
 
 LIMIT = 40
-"""Tasks of an array. The commands of all are one word of the script, and Linux has 128 KiB for one."""
+"""The most tasks of an array: their commands are one word of the script, at most 128 KiB on Linux."""
 _COMMANDS = "--slurm-jobstep-array-execs="
 
 
 def run_own_command() -> None:
-    """In a task of an array that is not its first: become the command of the task's own job.
+    """In every task of a job array but the first, replace this process by the command of the task's job.
 
-    Every task starts Snakemake for the array's *first* job, with the commands of all others. That one
-    starts the command of the task, then waits for the outputs of the first job and fails without them;
-    and when the task's own job has failed, it removes the outputs of the first."""
+    Every task starts Snakemake for the array's *first* job, with the commands of all others. That
+    Snakemake starts the command of the task, but waits for the outputs of the first job and fails without
+    them; and if the task's own job fails, it removes the outputs of the first."""
     packed = [word.removeprefix(_COMMANDS) for word in sys.argv if word.startswith(_COMMANDS)]
     task = os.environ.get("SLURM_ARRAY_TASK_ID", "")
     if packed and task != os.environ.get("SLURM_ARRAY_TASK_MIN"):
@@ -31,8 +31,9 @@ def run_own_command() -> None:
 
 
 def require_safe_arrays(workflow: Any) -> None:
-    """Of jobs that cannot all be submitted at once it submits none; all jobs of an array get what the
-    first one asks for; and commands that are too long it loses."""
+    """Refuse job arrays that would not run to the end. If the executor cannot submit all jobs at once, it
+    submits none; it gives all jobs of an array what the first asks for; and it loses commands that are
+    too long."""
     settings = workflow.executor_settings
     asked = getattr(settings, "array_jobs", None)
     if not asked:

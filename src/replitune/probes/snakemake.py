@@ -1,4 +1,4 @@
-"""What Snakemake does not document about its `workflow`, which the Snakefile passes: no imports."""
+"""Undocumented parts of Snakemake's `workflow`, which the Snakefile passes, so nothing is imported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _ask(question: Callable[[], T], otherwise: T) -> T:
 
 
 def planned(workflow: Any) -> list[Planned] | None:
-    """None: nobody knows."""
+    """The jobs that a run is to do; None if that cannot be known."""
     return _ask(
         lambda: [
             Planned(str(job.log.get("text", "")), dict(job.wildcards.items()))
@@ -39,17 +39,17 @@ def planned(workflow: Any) -> list[Planned] | None:
 
 
 def parallel(workflow: Any) -> int:
-    """Jobs or cores at once."""
+    """How many jobs may run at once; where that is not limited, how many cores there are."""
     return _ask(lambda: (of := workflow.resource_settings).nodes or of.cores or 1, 1)
 
 
 def config_files(workflow: Any) -> list[Any]:
-    """That the experiment may be from."""
+    """The config files that the experiment may be from."""
     return _ask(lambda: list(workflow.configfiles), [])
 
 
 def default_storage(workflow: Any) -> str | None:
-    """Where files are kept that no rule puts anywhere, such as s3://bucket; None: in the working
+    """Where files are kept for which no rule names a storage, such as s3://bucket; None: in the working
     directory."""
 
     def place() -> str | None:
@@ -66,8 +66,8 @@ def is_main(workflow: Any) -> bool:
 
 
 def start_at_once(workflow: Any) -> None:
-    """One machine needs no limit of jobs a second, and with one every finished job wakes the
-    scheduler once a second until the run ends."""
+    """Remove the limit of jobs per second: one machine needs none, and with it every finished job wakes
+    the scheduler once a second until the run ends."""
 
     def without_limit() -> None:
         if workflow.local_exec and hasattr(workflow.scheduler, "job_rate_limiter"):

@@ -1,1 +1,1 @@
-"""Scores that other programs computed, as segment statistics; files are recognised by their content."""
+"""Reading scores that other programs computed, from files recognised by their content."""

@@ -1,4 +1,4 @@
-"""Columns of ids as numbers: which of the distinct ids each row has."""
+"""Columns of ids as codes: which of the distinct ids each row has."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
 
 @dataclass(frozen=True)
 class Coded:
-    """A column of R rows with D distinct ids. The same ids as numbers and as texts are the same."""
+    """A column of R rows with D distinct ids. A whole number is the same id as its text."""
 
     codes: NDArray[np.int32]
-    """(R,) places in `ids`."""
+    """Indices (R,) into `ids`."""
     ids: NDArray[np.int64] | list[str]
-    """D of them: whole numbers in order, or texts in the order of their first rows."""
+    """The D distinct ids: ascending whole numbers, or texts in the order of the columns' dictionaries."""
 
     @property
     def distinct(self) -> int:
@@ -33,8 +33,8 @@ class Coded:
         return self.ids if isinstance(self.ids, list) else list(map(str, self.ids.tolist()))
 
     def sorted(self) -> Coded:
-        """Ids in an order that does not depend on the order of rows: natural for a few, and for
-        many by character."""
+        """With ids in an order that does not depend on that of the rows: natural order, or by character
+        if there are more than `MANY`."""
         if not isinstance(self.ids, list):
             return self
         key = natural if self.distinct <= MANY else str
@@ -48,7 +48,7 @@ MANY = 10_000
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Numbers within texts by their value: run-2 before run-10."""
+    """Sort key that compares numbers within texts by their values: run-2 before run-10."""
     return [
         (0, int(part), part) if part.isdecimal() else (1, 0, part)
         for part in re.split(r"([0-9]+)", text)
@@ -57,7 +57,7 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def coded(columns: Sequence[pa.ChunkedArray]) -> Coded:
-    """The column of one table, or of several one after the other."""
+    """The column of one table, or of several tables one after the other."""
     if all(pa.types.is_integer(column.type) for column in columns):
         return _coded_numbers(np.concatenate([np.asarray(column, np.int64) for column in columns]))
     kind = pa.dictionary(pa.int32(), pa.string())
@@ -85,7 +85,7 @@ def coded(columns: Sequence[pa.ChunkedArray]) -> Coded:
 
 
 def _coded_numbers(values: NDArray[np.int64]) -> Coded:
-    """In one pass where they are close together, as segments are."""
+    """Whole numbers as ids, in one pass if they are close together, as segments are."""
     low, high = int(values.min()), int(values.max())
     if high - low > 4 * len(values) + 1000:
         ids, codes = np.unique(values, return_inverse=True)
@@ -107,9 +107,9 @@ def together(first: Coded, second: Coded) -> tuple[NDArray[np.int32], NDArray[np
 def in_order(
     segment: Coded, document: Coded | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
-    """Segments in an order that does not depend on that of rows: of each row the number of its
-    segment; of each segment its document and its id; and these. Documents are in the order of their
-    first segments."""
+    """Segments in an order that does not depend on that of the rows. Returns the number of each row's
+    segment (R,); the codes of each segment's document and id (S, 2); and the sorted segments and
+    documents that have these codes. Documents are in the order of their first segments."""
     segment = segment.sorted()
     if document is None:
         ids = np.arange(segment.distinct)

@@ -1,4 +1,4 @@
-"""Which column of a table holds what: as the user says, or by its name."""
+"""Which column of a table has which role: as the user says, or by its name."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ CALLED = {
 """Names of columns by role; blanks, case and punctuation are ignored."""
 
 WORDS = {"replica": "run", "testset": "test set"}
-"""Their names in messages."""
+"""What messages call a role, where it is another word."""
 
 CORRECT = "correct ncorrect numcorrect passed npassed passes resolved nresolved solved successes"
 COUNT = "count n total ntotal trials ntrials numtrials attempts nattempts samples nsamples numsamples"
 """Names of two columns whose ratio is the score."""
 
 RUN_COLUMN = re.compile(r"(run|seed|epoch|trial|sample|replica|rep)[\W_]*(\d+)", re.ASCII | re.IGNORECASE)
-"""A column that is one run."""
+"""The name of a column with the scores of one run."""
 
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""What pandas calls its index; it is no score."""
+"""What pandas calls its index, which is not a score."""
 
 BOOLEANS = {"true": 1.0, "false": 0.0}
 
@@ -55,10 +55,10 @@ class Choice:
     ids: Mapping[str, str]
     """The column of each role but the score."""
     scores: tuple[str, ...]
-    """Several in a table with a column for each metric, or for each of `wide`."""
+    """The columns of scores: several in a table with one for each metric, run or system."""
     read_as: tuple[str, ...] = ()
     wide: str = "metric"
-    """What the columns of scores are, one by one: metric, replica, system."""
+    """What each of several columns of scores stands for: metric, replica or system."""
     count: str | None = None
     """The column by which scores are divided."""
 
@@ -76,15 +76,15 @@ def choose(
     file: str,
     metrics: Sequence[str] = (),
 ) -> Choice:
-    """`first`: the cells of the first row, by column. `metrics`: those that are wanted, which may
-    be columns."""
+    """Choose the columns. `first`: the cells of the first row, by column. `metrics`: those that are
+    wanted, which may be columns."""
     for name in header:
         if list(header).count(name) > 1:
             raise ReplituneError(
                 f"two columns are called {name!r}", file=file, line=1, found=", ".join(header)
             )
     asked = {role: getattr(given, role) for role in settings_of(ColumnNames)}
-    # --columns system=A,B: each of them is one
+    # --columns system=A,B: each of these columns is a system
     several = [r for r in ("system", "replica") if "," in (asked[r] or "") and asked[r] not in header]
     wide = several[0] if several else ""
     each = tuple(_known(name, header, wide, file) for name in asked.pop(wide).split(",")) if wide else ()
@@ -141,7 +141,7 @@ def _together(guesses: Sequence[str]) -> tuple[str, ...]:
 
 
 def called_like(role: str, header: Sequence[str]) -> str | None:
-    """The one column whose name fits the role."""
+    """The only column whose name fits the role, or the one that is called exactly so; else None."""
     likely = _likely(role, header)
     exact = [name for name in likely if plain(name) == role]
     return (exact or likely)[0] if len(likely) == 1 or len(exact) == 1 else None

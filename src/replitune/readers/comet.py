@@ -1,5 +1,5 @@
-"""What comet-score writes: with ``--to_json`` a list of segments by file of translations, each with
-its COMET; or its lines, ``FILE<tab>Segment 0<tab>score: 0.8123``."""
+"""What comet-score writes: with ``--to_json``, for each file of translations a list of segments with
+their COMET scores; otherwise lines, ``FILE<tab>Segment 0<tab>score: 0.8123``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRINTED = re.compile(r"(.*)\tSegment (\d+)\tscore: (\S+)(?:\t.*)?")
 
 
 class Comet(Reader):
-    """Systems and runs are read off the names of the files of translations."""
+    """Systems and runs are taken from the names of the files of translations."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -56,10 +56,10 @@ def _json_scores(path: Path) -> Iterator[FileScore]:
             score = number_of(segment.get(KEY)) if isinstance(segment, dict) else None
             if score is None:
                 raise ReplituneError(
-                    f"no {KEY} of a segment",
+                    f"a segment without {KEY}",
                     file=path,
                     found=f"{file}, segment {i}",
-                    expected=f"a number `{KEY}` of each segment",
+                    expected=f"a number `{KEY}` for each segment",
                 )
             yield 1, file, i, score
 

@@ -15,11 +15,11 @@ from replitune.readers.table import number_of
 CASES = ("testCases", "conversationalTestCases", "test_results")
 SCORES = ("metricsData", "metrics_data")
 SIGNS = (*SCORES, "testRunData", "actualOutput", "actual_output")
-"""Long texts may stand before the first score."""
+"""One of these comes near the beginning; long texts may come before the first score."""
 
 
 class DeepEval(Reader):
-    """A test case is a segment, known by its name; a file is of one system, which it does not name."""
+    """A test case is a segment, known by its name; a file has one system, which it does not name."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:

@@ -1,4 +1,4 @@
-"""Whether more of a metric is better, by what it is called."""
+"""Whether a higher score of a metric is better, by the name of the metric."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _CASES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*")
 
 
 def higher_is_better(name: str, greatest: float) -> bool | None:
-    """None: the name does not say. `greatest`: its largest value; of errors that are all negative, more
-    are better."""
+    """None if the name does not say. `greatest`: the largest score; if errors are counted as negative
+    numbers, higher is better."""
     parts = (*_PARTS.findall(name), *_CASES.findall(name))
     words = {word for part in parts for word in (part.lower(), part.lower().rstrip("0123456789"))}
     lower, higher = bool(words & {*LOWER.split()}), bool(words & {*HIGHER.split()})

@@ -53,4 +53,4 @@ class EveryEvalEver(Reader):
             "segment": "sample_id",
             "replica": "evaluation_id",
         }
-        return rows.rows(called, ["samples of Every Eval Ever; an evaluation of a model is a run"])
+        return rows.rows(called, ["samples of Every Eval Ever; each evaluation of a model is a run"])

@@ -1,5 +1,5 @@
-"""JSON lines of a prompt each, with a list that has the score of every sample: ``{"id": "q1",
-"scores": [1, 0, 1]}``. The samples are runs."""
+"""JSON lines with one prompt each and a list of the scores of its samples: ``{"id": "q1", "scores":
+[1, 0, 1]}``. Sample k of every prompt is run k."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDS = ("system", "segment", "document", "testset", "language")
 
 
 class Generations(Reader):
-    """Every list of numbers is a metric; a file without a column of systems is one."""
+    """Every list of numbers is a metric; a file that names no systems is one system."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -64,12 +64,12 @@ class Generations(Reader):
                     rows.add(line, value, replica=k, metric=name, **own)
         notes = [f"{samples} samples of each prompt are its runs"]
         if not ids.get("segment"):
-            notes.append("prompts are known by their order")
+            notes.append("prompts are identified by their order")
         return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, notes)
 
 
 def _lists(row: Any) -> list[str]:
-    """Keys of lists of numbers, as many in each."""
+    """Keys of lists of numbers, if all these lists are equally long."""
     if not isinstance(row, dict):
         return []
     lengths = {

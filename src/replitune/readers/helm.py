@@ -1,4 +1,4 @@
-"""``per_instance_stats.json`` of HELM: an instance and a trial with its statistics.
+"""``per_instance_stats.json`` of HELM: the statistics of each instance in each trial.
 ``run_spec.json`` beside it, or the name of the folder, says what was run."""
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ NO_SCORES = re.compile(
     r"(?:num|finish_reason|training|inference|estimated|predicted)_.*|.*_runtime|batch_size|prompt_truncated"
     r"|max_prob|logprob|logprob_per_byte|perplexity|bits_per_byte"
 )
-"""Statistics of how a run went; they are read only where they are asked for."""
+"""Statistics of how a run went, which are read only if they are asked for."""
 
 
 class Helm(Reader):
-    """The model is the system, the scenario the test set, a trial of training examples a run."""
+    """The model is the system, the scenario the test set, a draw of training examples a run."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -64,7 +64,7 @@ class Helm(Reader):
 
 
 def _about(path: Path) -> dict[str, str]:
-    """System and test set: `mmlu:subject=philosophy,model=openai_gpt2`."""
+    """System and test set, from a name such as `mmlu:subject=philosophy,model=openai_gpt2`."""
     spec = path.with_name("run_spec.json")
     run = path.absolute().parent.name
     model = re.search(r"\bmodel=([^,]+)", run)

@@ -24,12 +24,12 @@ from replitune.readers.table import number_of
 from replitune.readers.tabular import ABSENT, Tabular
 
 WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-"""Correct, partial, incorrect, no answer: the numbers that Inspect takes them for."""
+"""The numbers that Inspect uses for correct, partial, incorrect, no answer, and for yes and no."""
 
 PREFIX = "score_"
 
 ZSTANDARD, LOCAL_HEADER = 93, 30
-"""In zip files: the number of a compression method, and the bytes before a file's name."""
+"""In zip files: the number of the compression method, and the bytes before the name of a file."""
 
 TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
 
@@ -69,9 +69,9 @@ class Inspect(Reader):
                 own = {"system": model} if model else {}
                 own |= {"testset": task} if task else {}
                 rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
-        notes = ["samples of Inspect; each epoch is a run, of each evaluation"]
+        notes = ["samples of Inspect; each epoch of each evaluation is a run"]
         for scorer, count in left_out.items():
-            notes.append(f"{scorer} left out where it is no number ({count:,})")
+            notes.append(f"{scorer} left out where it is not a number: {count:,} of the samples")
         called = {
             "system": "model",
             "segment": "id",
@@ -127,7 +127,7 @@ def _whole(epoch: Any) -> str:
 
 
 def _log_samples(path: Path, beginning: Beginning) -> tuple[str, list[Sample]]:
-    """The id of a log, which is of one evaluation of one model, and its samples."""
+    """The id and the samples of a log, which is one evaluation of one model."""
     if beginning.data[:2] == b"PK":
         header, samples = _unpacked(path)
     else:
@@ -171,7 +171,7 @@ def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _member(packed: zipfile.ZipFile, name: str) -> Any:
-    """One file of JSON in an archive; Python itself reads no zstandard there before 3.14."""
+    """One JSON file of an archive; before 3.14, Python's zipfile does not read zstandard."""
     info = packed.getinfo(name)
     if info.compress_type != ZSTANDARD or packed.fp is None:
         return json.loads(packed.read(info))

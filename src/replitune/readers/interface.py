@@ -19,7 +19,7 @@ from replitune.readers.settings import ColumnNames
 from replitune.running.files import GZIP_MAGIC
 
 ENOUGH = 1 << 16
-"""First bytes of a file, by which its format is recognised."""
+"""Bytes at the beginning of a file, by which its format is recognised."""
 
 FEW = 3
 """How many examples of a mistake are shown."""
@@ -54,7 +54,7 @@ class Beginning:
 
     @cached_property
     def text(self) -> str:
-        """Without a byte order mark; what is no UTF-8 is replaced."""
+        """Without a byte order mark; bytes that are not UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
 
     def has_keys(self, first: str, *keys: str) -> bool:
@@ -72,24 +72,25 @@ class Beginning:
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """What one file, or one table in memory, says: rows of one score each."""
+    """The content of one file, or of one table in memory: rows with one score each."""
 
     name: str
     """What it is called in messages."""
     columns: Mapping[str, pa.ChunkedArray]
-    """By what they are: those of `ColumnNames`. `score` is float64, null where there is none;
+    """By role, as in `ColumnNames`. `score` is float64, null where there is none;
     `replica`, `segment` and the others are texts or whole numbers."""
     line: Callable[[Sequence[int]], list[int]]
-    """Where rows, from 0, stand in the file: lines from 1."""
+    """Gives the lines in the file, from 1, of rows, from 0."""
     called: Mapping[str, str]
-    """What each column is called there."""
+    """What each column is called in the file."""
     read_as: tuple[str, ...] = ()
-    """What was guessed, to be shown to the user."""
+    """How the file was understood, to be shown to the user."""
     is_file: bool = True
     whole: Mapping[str, str] = field(default_factory=dict)
-    """What holds for all rows, where there is no column: `system`, `replica`, `testset`."""
+    """Ids of all rows for roles without a column: `system`, `replica`, `testset`."""
     evaluation: str | None = None
-    """The id of the one evaluation that a file is: another one of the same system has other runs."""
+    """The id of the evaluation, if the file is a single one. The runs of another evaluation of the same
+    system are other runs."""
 
     @property
     def rows(self) -> int:
@@ -99,7 +100,7 @@ class ScoreRows:
         return role in self.columns or role in self.whole
 
     def column(self, role: str) -> pa.ChunkedArray:
-        """A column that it has, or what holds for all rows as one."""
+        """The column of a role, made from the one id of all rows if there is no column."""
         if role in self.columns:
             return self.columns[role]
         same = pa.DictionaryArray.from_arrays(np.zeros(self.rows, np.int32), [self.whole[role]])
@@ -115,7 +116,7 @@ class ScoreRows:
         return replace(self, whole={**self.whole, role: name})
 
     def only(self, role: str, name: str) -> ScoreRows:
-        """The rows of one id."""
+        """The rows with one id."""
         if self.whole.get(role) == name:
             return self
         column = self.columns.get(role)
@@ -137,7 +138,7 @@ class ScoreRows:
         )
 
     def of_system(self, system: str) -> ScoreRows:
-        """The rows of the system `system`, whatever name the file has for it."""
+        """The rows as those of the system `system`, whatever the file calls it."""
         own = self.columns.get("system")
         if own is not None and len(own.unique()) > 1:
             raise ReplituneError(
@@ -152,7 +153,7 @@ class ScoreRows:
 
 
 class Reader(ABC):
-    """Reads one kind of files of scores."""
+    """Reads one kind of score file."""
 
     @staticmethod
     @abstractmethod
@@ -162,12 +163,12 @@ class Reader(ABC):
     @staticmethod
     @abstractmethod
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-        """The whole file, or folder. `names`: of columns, where the user gave them. `metrics`: those
-        that are wanted, if any were named; a reader may read others as well."""
+        """Read the whole file or folder. `names`: what the user says that columns are
+        called. `metrics`: those that are wanted, if any were named; a reader may return others, too."""
 
 
 def brief(items: Sequence[object], whole: int | None = None, separator: str = "; ") -> str:
-    """The first three, and how many more there are."""
+    """The first `FEW` items, and how many more there are."""
     shown = separator.join(map(str, items[:FEW]))
     rest = (len(items) if whole is None else whole) - min(len(items), FEW)
     return f"{shown} and {rest:,} more" if rest > 0 else shown

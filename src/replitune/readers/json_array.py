@@ -1,5 +1,5 @@
-"""Tables of scores as JSON over many lines: an array of objects (``orient="records"`` of pandas),
-columns (its default), one object that holds such an array, or objects one after the other."""
+"""Tables of scores as JSON over several lines: an array of objects (pandas' ``orient="records"``),
+columns (pandas' default), an object that holds such an array, or objects one after the other."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ HOLDS_OBJECTS = re.compile(r'\{\s*"[^"]*"\s*:\s*(?:\{|\[\s*\{)')
 
 
 class JsonArray(Tabular):
-    """Its objects are numbered from 1, as lines would be."""
+    """Objects are numbered from 1, in place of lines."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
         text = beginning.text.lstrip()
         if text[:1] == "[":
             return text[1:].lstrip()[:1] in ("{", "]")
-        # an object that does not end on its line, or the only one, which begins with others
+        # an object that does not end on its first line, or the only object, whose first value holds others
         lines = beginning.lines
         only = len(lines) == 1 and HOLDS_OBJECTS.match(text) is not None
         return text[:1] == "{" and (only or lines[0].rstrip()[-1:] in ("{", "[", ","))

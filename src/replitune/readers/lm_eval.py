@@ -1,5 +1,5 @@
 """``samples_<task>_<time>.jsonl`` of lm-evaluation-harness (``--log_samples``): one question a
-line, its metrics beside it. A file is one run of one model, whose name is that of the folder.
+line, with its metrics. A file is one run of one model, which has the name of the folder.
 
 With ``repeats`` a line holds all answers (`resps`), but only those that the filter keeps are
 scored: by default the first.
@@ -41,11 +41,11 @@ SUMMARY = re.compile(r'\s*\{\s*"results":.*_stderr,', re.DOTALL)
 
 
 class LmEval(Reader):
-    """Of several filters, a metric is called after its own: ``exact_match.strict-match``."""
+    """The name of a metric includes its filter, if it has one: ``exact_match.strict-match``."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
-        # a line may be longer than what was looked at
+        # a line may be longer than the beginning that was read
         return bool(SUMMARY.match(beginning.text)) or any(
             beginning.has_keys("{", "doc_id", key) for key in ("filtered_resps", "resps")
         )
@@ -54,7 +54,7 @@ class LmEval(Reader):
     def read(path: Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
         if SUMMARY.match(Beginning.from_file(path).text):
             raise ReplituneError(
-                "means of lm-evaluation-harness, and no scores of questions",
+                "this file has means of lm-evaluation-harness, not scores of questions",
                 file=path,
                 fix="run lm_eval with --log_samples, and give its files samples_*.jsonl",
             )
@@ -82,7 +82,7 @@ class LmEval(Reader):
                 rows.add(number, _float(value), segment=row["doc_id"], metric=metric)
         if not len(rows):
             raise ReplituneError(
-                "no metric with a number for each sample",
+                "no metric has a number for any sample",
                 file=path,
                 found=", ".join(left_out) or "no samples",
             )
@@ -90,11 +90,11 @@ class LmEval(Reader):
         system = path.absolute().parent.name
         notes = [f"samples of lm-evaluation-harness; system is the folder, `{system}`"]
         for name, count in left_out.items():
-            notes.append(f"{name} left out, which has no number for a sample ({count:,})")
+            notes.append(f"{name} left out where it is not a number: {count:,} of the samples")
         if answers > 1:
             notes.append(
-                f"{answers} answers to each question; the scores are of what its filter "
-                "leaves of them, by default of the first alone"
+                f"up to {answers} answers to a question; only those that its filter keeps are scored, by "
+                "default the first alone"
             )
         called = {"segment": "doc_id", "metric": "metrics"}
         return rows.rows(called, notes, {"system": system, "testset": task})
@@ -108,6 +108,6 @@ def _float(value: bool | int | float) -> float:
 
 
 def _answers(resps: Any) -> int:
-    """To one question; of choices there is one log-likelihood each."""
+    """The number of answers to one question; each of several choices has one, its log-likelihood."""
     first = resps[0] if isinstance(resps, Sequence) and resps else None
     return len(first) if isinstance(first, list) else 1

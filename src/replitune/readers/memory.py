@@ -1,4 +1,4 @@
-"""Tables of scores that are in memory: of pandas, of pyarrow, columns, arrays."""
+"""Tables of scores in memory: from pandas or pyarrow, as columns or as arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "the table"
 
 
 def rows_in_memory(table: Any, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-    """The rows of a DataFrame, a pyarrow table, or a mapping of columns; they count from 0."""
+    """The rows of a DataFrame, a pyarrow table, or a mapping of columns, counted from 0."""
     arrow = _as_arrow(table)
     first = arrow.slice(0, 1).to_pylist()
     choice = choose(arrow.column_names, first[0] if first else {}, names, NAME, metrics)
@@ -65,7 +65,7 @@ def _of_each_kind(column: Any) -> list[str]:
 def columns_of_arrays(
     scores: Any, systems: Sequence[str] | None, documents: Sequence[Any] | None, metric: str
 ) -> pa.Table:
-    """(systems, replicas[, segments]), or by system (replicas[, segments]), as rows."""
+    """Scores (systems, replicas[, segments]), or (replicas[, segments]) by system, as a table of rows."""
     if isinstance(scores, Mapping):
         if systems is not None:
             raise ReplituneError("names of systems given twice", fix="leave `systems` out")
@@ -92,7 +92,7 @@ def columns_of_arrays(
         raise ReplituneError(
             "systems have different segments",
             found=", ".join(f"{name}: {shape}" for name, shape in shapes.items()),
-            expected="(runs, segments) of each, the same segments",
+            expected="an array (runs, segments) of each, with the same segments",
         )
     for name, array in named.items():
         if array.dtype.kind not in "fiub":

@@ -1,6 +1,6 @@
-"""Scores as mt-metrics-eval keeps them: ``SYSTEM<tab>SCORE`` on each line, the segments of a system
-in their order, `None` where there is no score; ``metric-scores/LP/METRIC-REF.seg.score`` in the
-folder of a test set, or one such file. A file of one line for each system has no segments."""
+"""Scores as mt-metrics-eval keeps them, in the files ``metric-scores/LP/METRIC-REF.seg.score`` of a test
+set's folder, or in one such file: ``SYSTEM<tab>SCORE`` on each line, the segments of a system in order,
+`None` where there is no score. A file with one line for each system has no segments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINE = re.compile(r"(\S+)[\t ](\S+)")
 
 
 class MtMetricsEval(Reader):
-    """A metric has the name of its file, ``COMET-refA``; human judgements are ``human.mqm``."""
+    """A metric is named after its file, ``COMET-refA``; human judgements are ``human.mqm``."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -96,7 +96,7 @@ def _scores(path: Path) -> Iterator[tuple[int, str, float | None, int]]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files of scores in a folder of them, or in that of a test set."""
+    """The files of scores in a folder of such files, or in the folder of a test set."""
     patterns = ("*", "metric-scores/*/*", "human-scores/*")
     for pattern in patterns:
         yield from sorted(folder.glob(pattern + SUFFIX))

@@ -1,4 +1,4 @@
-"""Systems, runs and language pairs taken from names, where a file does not say them."""
+"""Systems, runs and language pairs taken from names and ids, where a file does not state them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from replitune.replicas import Replica, replica_ids
 
 RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
-"""The name of a system, and the number of a run: a bare number may be part of the name of a model,
-unless it begins with 0."""
+"""The name of a system, and the number of a run. A bare number is that of a run only if it begins with
+0; otherwise it may be part of the name of a model."""
 
 RUN_FOLDER = re.compile(r"(run|seed|epoch|sample)[._-]?(\d+)", re.ASCII | re.IGNORECASE)
 """A folder of the outputs of one run."""
@@ -20,6 +20,9 @@ RUN_FOLDER = re.compile(r"(run|seed|epoch|sample)[._-]?(\d+)", re.ASCII | re.IGN
 REPLICA = re.compile(r"(?:.*[._-])?(seed|run)[._-]?(\d{1,3})", re.ASCII | re.IGNORECASE)
 
 ENDS = re.compile(r"(?:\.(?:txt|out|hyp|mt|gz|scores?|seg|json|jsonl|csv|tsv|parquet|eval|[a-z]{2}))+$")
+
+SEVERAL = r"\.(?:xml|sgml?|tsv|jsonl)(?:\.gz)?"
+"""How the name of a file ends that may hold several outputs."""
 
 
 def system_and_run(file: str) -> tuple[str, str | None]:
@@ -34,8 +37,8 @@ def system_and_run(file: str) -> tuple[str, str | None]:
 
 
 def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
-    """The replicas of `count` runs: as all their files, or folders, call them in rising order
-    (``seed7/out.txt`` is seed-007), otherwise numbered."""
+    """The replicas of `count` runs: named as their files or folders number them (``seed7/out.txt`` is
+    seed-007), if all do, in rising order; otherwise run-001, run-002, ..."""
     named = []
     for output in outputs:
         *folders, name = str(output).split("/") if isinstance(output, str | Path) else [""]
@@ -47,7 +50,7 @@ def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """System and run of each; where two would be the same, each file is a system."""
+    """System and run of each file; if two files would have the same, each file is a system."""
     read = {file: system_and_run(file) for file in files}
     runs = {file: (system, run or "1") for file, (system, run) in read.items()}
     if len(set(runs.values())) < len(files):
@@ -55,18 +58,24 @@ def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:
     return runs
 
 
+def split_part(path: str | Path, ending: str = SEVERAL) -> tuple[Path, str | None]:
+    """Split ``file.xml#PART`` in two, unless a file has the whole name."""
+    match = re.fullmatch(rf"(.*{ending})#(.*)", str(path), re.I | re.S)
+    return (Path(path), None) if match is None or Path(path).exists() else (Path(match[1]), match[2])
+
+
 def stem(path: Path) -> str:
-    """The name of a file without what says of which kind it is."""
+    """The name of a file without the suffixes for its kind and language."""
     return ENDS.sub("", path.name) or path.name
 
 
 WMT25, WMT26 = "_#_", "_###_"
-"""Between the parts of a document's id: ``en-cs_CZ_#_news_#_d1``, and
+"""What separates the parts of a document's id: ``en-cs_CZ_#_news_#_d1``, and
 ``WMT26_###_news_###_eng_Latn_###_isl_Latn_###_d1``."""
 
 
 def language_pair(row: Mapping[str, Any], id: str) -> str:
-    """Of a document of WMT: as its id begins, or by its fields; outputs have none, but say it in the id."""
+    """The language pair of a WMT document, from its id or its fields; outputs have it only in the id."""
     if WMT25 in id:
         return id.partition(WMT25)[0]
     source, target = ([*id.split(WMT26), "", "", "", ""])[2:4]

@@ -1,5 +1,5 @@
-"""A score on each line, in the order of the segments, as scorers of translations write them:
-``pymarian-eval``, and others for metric `external`. With ``-a append`` a mean comes last."""
+"""One score a line, in the order of the segments, as ``pymarian-eval`` and other scorers of translations
+write them. ``pymarian-eval -a append`` adds the mean as the last line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replitune.running.files import read_lines
 
 
 class Numbers(Reader):
-    """A file is one run of one system, which its name tells."""
+    """A file is one run of one system; its name says which."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -32,7 +32,7 @@ class Numbers(Reader):
         notes = ["a score on each line"]
         if _ends_with_the_mean(cells):
             cells.pop()
-            notes.append("the last line is the mean of the others, and left out")
+            notes.append("the last line is the mean of the others, so it is left out")
         for number, cell in enumerate(cells, start=1):
             score = number_of(cell)
             if score is None and cell not in ABSENT:
@@ -48,7 +48,8 @@ class Numbers(Reader):
 
 
 def _ends_with_the_mean(cells: Sequence[str]) -> bool:
-    """The mean is compared to the digits that are written; of two scores it may be one by chance."""
+    """Whether the last score is the mean of the others, to the digits that are written. With few scores
+    it may be so by chance, so at least four are needed."""
     scores = [number_of(cell) for cell in cells]
     known = [score for score in scores if score is not None]
     if len(known) < max(len(scores), 4):

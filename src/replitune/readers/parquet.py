@@ -18,7 +18,7 @@ from replitune.running.parquet import parquet_file
 
 
 class Parquet(Tabular):
-    """Rows are numbered from 1, as lines would be."""
+    """Rows are numbered from 1, in place of lines."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -51,7 +51,7 @@ class Parquet(Tabular):
 
     @classmethod
     def explain(cls, path: Path, choice: Choice) -> None:
-        """Columns have types: no cell can be of another."""
+        """Nothing to say: columns have types, so no cell has another."""
 
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:

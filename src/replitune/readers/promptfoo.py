@@ -1,6 +1,5 @@
 """``promptfoo eval --output results.json``: a result for each (provider, prompt, test), with a
-score and perhaps named scores. A test that is there several times (``--repeat``) has several
-runs."""
+score and perhaps named scores. A repeated test (``--repeat``) has several runs."""
 
 from __future__ import annotations
 

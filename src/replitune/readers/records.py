@@ -1,4 +1,4 @@
-"""Scores collected one by one, from files of programs that are not tables."""
+"""Scores collected one by one, from files of other programs that are not tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLANKS = re.compile(r"\s*")
 
 
 class Records:
-    """Rows in the order in which they are found. Every row has the same ids."""
+    """Rows in the order in which they are found. Every row has ids for the same roles."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class Records:
         whole: Mapping[str, str] | None = None,
         evaluation: str | None = None,
     ) -> ScoreRows:
-        """`called`: the file's own names of the ids, where they differ."""
+        """`called`: the file's own names for the roles, where they differ."""
         if not self.places:
             raise ReplituneError("no scores in this file", file=self.path)
         kind = pa.dictionary(pa.int32(), pa.string())
@@ -72,8 +72,8 @@ class Records:
         )
 
     def add_trials(self, trials: Mapping[str, Sequence[tuple[int, float | None]]], **ids: object) -> str:
-        """Trials of each segment (line, score), in order: trial k is run k. Where segments have not the
-        same number of trials, their mean is the score, of one run. Returns what to tell the user."""
+        """Add the trials (line, score) of each segment, in order: trial k is run k. If segments have
+        different numbers of trials, there is one run, with their means. Returns what to tell the user."""
         counts = sorted({len(own) for own in trials.values()})
         for segment, own in trials.items():
             if len(counts) == 1:
@@ -85,7 +85,7 @@ class Records:
                 self.add(own[0][0], mean, segment=segment, replica=1, **ids)
         if len(counts) == 1:
             return "each trial is a run" if counts[0] > 1 else "one run"
-        return f"{counts[0]} to {counts[-1]} trials of each: their mean is its score, in one run"
+        return f"segments have {counts[0]} to {counts[-1]} trials; their mean is the score, in one run"
 
 
 class Numbering(dict[Any, str]):
@@ -115,7 +115,7 @@ def of_kind(kind: type[T], value: Any, path: Path, line: int, what: str) -> T:
 
 
 def json_of(path: Path, expected: str) -> Any:
-    """The content of a file of one JSON value."""
+    """The content of a file with one JSON value."""
     (value,) = json_values(path, expected, most=1)
     return value
 

@@ -1,6 +1,6 @@
-"""Readers of scores by name: ours, and those that other packages bring as entry points.
+"""Readers of scores by name: our own, and those that other packages provide as entry points.
 
-Each is asked in turn whether it knows a file, the general ones last.
+The first that recognises a file reads it; the general ones come last.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def read_scores(
     systems: Sequence[str | None] | None = None,
     metrics: Sequence[str] = (),
 ) -> list[ScoreRows]:
-    """Every file by the reader that knows it. `systems`: of each file, where it is known.
+    """Read every file by the reader that recognises it. `systems`: of each file, where it is known.
 
-    Files of one system without runs are its runs, in their order; where several files name no system,
-    it is taken from the names of the files.
+    Files of one system that name no runs are its runs, in their order. If none of several files names
+    a system, systems are taken from the names of the files.
     """
     files = [read_file(path, names, metrics) for path in paths]
     if systems is not None:
@@ -68,14 +68,14 @@ def read_scores(
 
 
 def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """Number the files of one system that have no runs as its runs, and on from one evaluation to the
-    next."""
+    """Number the files of one system that name no runs as its runs, and the runs of an evaluation after
+    those of earlier evaluations."""
     seen: Counter[tuple[str, str | None]] = Counter()
     before: dict[tuple[str, ...], dict[str, int]] = {}
     numbered = []
     for rows in files:
         if (id := rows.evaluation) is not None:
-            # how many runs the evaluations before it have, by their ids
+            # the number of runs of each earlier evaluation, by its id
             known = before.setdefault((*rows.ids("system"), "", *rows.ids("testset")), {})
             if known and id not in known:
                 rows = _numbered_on(rows, sum(known.values()))
@@ -90,7 +90,7 @@ def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
 
 
 def _numbered_on(rows: ScoreRows, start: int) -> ScoreRows:
-    """The same with runs from start + 1."""
+    """The same rows with runs numbered from start + 1."""
     import pyarrow as pa
 
     runs = sorted(rows.ids("replica"), key=lambda run: (len(run), run))
@@ -102,7 +102,7 @@ def _numbered_on(rows: ScoreRows, start: int) -> ScoreRows:
 
 
 def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-    """One file, or folder, by the reader that knows it."""
+    """Read one file or folder by the reader that recognises it."""
     from replitune.readers.interface import Beginning
 
     beginning = Beginning.from_file(path)
@@ -111,7 +111,7 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
     reader = next((r for r in map(READERS.__getitem__, order) if r.recognises(beginning)), None)
     if reader is None and beginning.path.is_dir():
         raise ReplituneError(
-            "a folder", file=path, fix="name the files of scores in it, such as DIR/*.eval"
+            "is a folder", file=path, fix="name the files of scores in it, such as DIR/*.eval"
         )
     if reader is None:
         raise ReplituneError(
@@ -124,7 +124,7 @@ def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ())
 
 
 def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """`new.run2.csv` is run 2 of new; where files have runs, each is a system."""
+    """`new.run2.csv` is run 2 of new; if the files themselves name runs, each file is a system."""
     from replitune.readers.interface import brief
     from replitune.readers.names import runs_of_files
 
@@ -134,10 +134,10 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
         named = {file: (system, None) for file, (system, _) in named.items()}
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
         note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
-        note += " (runs of one: NAME=FILE FILE ...)"
+        note += " (if they are runs of one system: NAME=FILE FILE ...)"
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
-        note = f"systems and runs by the names of files: {brief(listed, separator=', ')}"
+        note = f"systems and runs are taken from the names of files: {brief(listed, separator=', ')}"
     renamed = []
     for rows in tables:
         system, run = named[rows.name]

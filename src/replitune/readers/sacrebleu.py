@@ -1,5 +1,5 @@
-"""What sacrebleu writes: of several systems an array with a row for each, whose scores are texts, and of
-one an object, or an array of them, with the name of the metric, the score and the signature."""
+"""What sacrebleu writes: for several systems an array with a row for each, whose scores are texts; for
+one an object, or an array of objects, with the name of the metric, the score and the signature."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from replitune.errors import ReplituneError
 from replitune.readers.interface import Beginning, Reader, ScoreRows, brief
 from replitune.readers.names import runs_of_files
 from replitune.readers.records import Records, json_of, of_kind
@@ -18,7 +19,7 @@ ONE = re.compile(r'(?:\[\s*)?\{\s*"name":\s*"[^"]*",\s*"score":[^,"]*,\s*"signat
 
 
 class Sacrebleu(Reader):
-    """One score a run; systems and runs are read off the names of the files of translations."""
+    """One score per run; systems and runs are taken from the names of the files of translations."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -36,7 +37,16 @@ class Sacrebleu(Reader):
             for n, row in enumerate(found, start=1):
                 rows.add(n, score_of(path, n, row.get("score")), metric=row.get("name"))
             return rows.rows({"metric": "name"}, notes)
-        runs = runs_of_files([str(row.pop("system", n)) for n, row in enumerate(found)])
+        files = [str(row.pop("system", n)) for n, row in enumerate(found)]
+        if twice := [file for file in files if files.count(file) > 1]:
+            raise ReplituneError(
+                "a system occurs twice",
+                file=path,
+                found=twice[0],
+                expected="one row for each system",
+                fix="give sacrebleu each file once",
+            )
+        runs = runs_of_files(files)
         for n, ((system, run), row) in enumerate(zip(runs.values(), found, strict=True), start=1):
             for metric, score in row.items():
                 rows.add(n, score_of(path, n, score), metric=metric, system=system, replica=run)

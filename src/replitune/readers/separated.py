@@ -39,7 +39,7 @@ class Separated(Tabular):
     @staticmethod
     def header(path: Path) -> tuple[list[str], dict[str, Any]]:
         lines = Beginning.from_file(path).lines
-        separator, decimal = _marks(lines)
+        separator, decimal = _marks(path, lines)
         rows = csv_rows(path, "\n".join(lines), separator)
         _, names = next(rows, (0, []))
         _, first = next(rows, (0, []))
@@ -47,7 +47,8 @@ class Separated(Tabular):
 
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
-        separator, decimal = _marks(Beginning.from_file(path).lines)
+        numbers = [name for role, name in choice.columns if role in NUMBERS]
+        separator, decimal = _marks(path, Beginning.from_file(path).lines, numbers)
         text = pa.dictionary(pa.int32(), pa.string())
         first = Separated.header(path)[1]
         with opened(path) as source:
@@ -71,7 +72,7 @@ class Separated(Tabular):
 
     @staticmethod
     def numbered(path: Path) -> Iterator[Numbered]:
-        separator, decimal = _marks(Beginning.from_file(path).lines)
+        separator, decimal = _marks(path, Beginning.from_file(path).lines)
         rows = ((line, row) for line, row in csv_rows(path, read_text(path), separator) if row)
         _, header = next(rows, (0, []))
         for line, row in rows:
@@ -82,7 +83,7 @@ class Separated(Tabular):
                     line=line,
                     found=f"{len(row)} columns",
                     expected=f"{len(header)}, as in the header",
-                    fix="a cell has the separator only within quotation marks",
+                    fix="put a cell that contains the separator in quotation marks",
                 )
             yield line, dict(zip(header, _with_points(row, decimal), strict=True))
 
@@ -91,11 +92,12 @@ def _separator(header: str) -> str | None:
     return next((sign for sign in SEPARATORS if sign in header), None)
 
 
-def _marks(lines: Sequence[str]) -> tuple[str, str]:
-    """What separates columns, and the decimal sign: a comma where numbers have it between tabs or
-    semicolons."""
+def _marks(path: Path, lines: Sequence[str], columns: Sequence[str] = ()) -> tuple[str, str]:
+    """What separates columns, and the decimal sign of `columns`, or else of all: a comma if a cell between
+    tabs or semicolons is a number with one."""
     separator = _separator(lines[0]) or ","
-    cells = (cell.strip('"') for line in lines[1:] for cell in line.split(separator))
+    names, *rows = (row for _, row in csv_rows(path, "\n".join(lines), separator))
+    cells = (cell for row in rows for n, cell in zip(names, row, strict=False) if n in (columns or names))
     return separator, "," if separator != "," and any(map(COMMA.fullmatch, cells)) else "."
 
 

@@ -1,7 +1,7 @@
 """Tables of texts, scores and judgements: columns by name, and rows with the number of their line.
 
-Text is separated by tabs (no quoting: a field is all between two tabs), by commas with the quoting
-of CSV, or by blanks; gz or not.
+Columns are separated by tabs (no quoting: a cell is everything between two tabs), by commas with the
+quoting of CSV, or by blanks. Files may be gzipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Table:
     rows: Iterator[tuple[int, list[str]]]
 
     def place(self, column: str | int) -> int:
-        """Where a column is, by its name or by its number from 1."""
+        """The index of a column, given by its name or by its number from 1."""
         if isinstance(column, int):
             if 1 <= column <= self.width:
                 return column - 1
@@ -52,14 +52,14 @@ class Table:
 
 
 def read_table_of_segments(path: str | Path, has_header: bool) -> Table:
-    """Columns between tabs, each row as it is: a blank line is a row, too."""
+    """Columns separated by tabs, each row as it is: a blank line is a row, too."""
     rows = enumerate((line.split("\t") for line in read_lines(path)), start=1)
     return _table(Path(path), rows, has_header)
 
 
 def read_table(path: str | Path, text: str | None = None) -> Table:
-    """A table with a header, whose first line shows what separates its columns. Lines without
-    content are no rows, and blanks around a cell mean nothing."""
+    """A table with a header, which shows what separates the columns. Rows without content are left out,
+    and blanks around a cell are removed."""
     text = read_text(path) if text is None else text
     lines = split_lines(text)
     first = lines[0] if lines else ""
@@ -74,7 +74,7 @@ def read_table(path: str | Path, text: str | None = None) -> Table:
 
 
 def csv_rows(path: Path, text: str, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Rows with the numbers of their last lines."""
+    """Rows, each with the number of its last line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for row in reader:
@@ -99,7 +99,7 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
                     line=number,
                     found=f"{len(row)} columns",
                     expected=f"{len(first)}, as on line {line}",
-                    fix="a cell has no tab, and in CSV a comma only within quotation marks",
+                    fix="cells must not contain tabs; in CSV, put a cell with a comma in quotation marks",
                 )
             yield number, row
 
@@ -110,7 +110,7 @@ def _table(path: Path, rows: Iterator[tuple[int, list[str]]], has_header: bool) 
 
 
 def number_of(cell: Any) -> float | None:
-    """The finite number that a cell is."""
+    """A cell as a finite number; None if it is not one."""
     try:
         value = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -119,7 +119,7 @@ def number_of(cell: Any) -> float | None:
 
 
 def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) -> float | None:
-    """A score; None where there is none."""
+    """A cell as a score; None if it has none."""
     value = number_of(cell)
     if value is None and cell is not None and str(cell).lower() not in absent:
         raise ReplituneError(
@@ -127,7 +127,7 @@ def score_of(path: Path, line: int, cell: Any, absent: Sequence[str] = ("",)) ->
             file=path,
             line=line,
             found=repr(cell),
-            fix="leave the score empty, or the row out, where there is none",
+            fix="where there is no score, leave the cell empty or leave out the row",
         )
     return value
 

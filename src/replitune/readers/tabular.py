@@ -1,5 +1,5 @@
-"""What all tables have in common: choosing columns, reading them, and saying what is wrong with a
-cell, with its line."""
+"""What all tables have in common: choosing columns, reading them, and reporting a wrong cell with
+its line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from replitune.readers.table import number_of
 from replitune.running.files import GZIP_MAGIC, read_bytes
 
 ABSENT = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-"""What stands for no score in a file of text."""
+"""Cells of a text file that mean a missing score."""
 
 Numbered = tuple[int, dict[str, Any]]
 """The number of a line, and the cells of its row by column."""
@@ -57,7 +57,7 @@ class Tabular(Reader):
     @staticmethod
     @abstractmethod
     def load(path: Path, choice: Choice) -> pa.Table:
-        """The chosen columns under their own names; `pa.ArrowException` where a row is wrong."""
+        """The chosen columns under their own names; raises `pa.ArrowException` if a row is wrong."""
 
     @staticmethod
     @abstractmethod
@@ -67,7 +67,7 @@ class Tabular(Reader):
 
     @classmethod
     def explain(cls, path: Path, choice: Choice) -> None:
-        """Say what is wrong with a file that could not be read in one go."""
+        """Raise an error about the wrong cells, if there are any, of a file that could not be loaded."""
         kinds: dict[str, type] = {}
         wrong: list[str] = []
         first_line, whole = 0, 0
@@ -89,11 +89,11 @@ class Tabular(Reader):
                         wrong.append(f"line {number}: {column} is {cell!r}")
         if whole:
             raise ReplituneError(
-                "a cell of another type than its column",
+                "a cell of the wrong type for its column",
                 file=path,
                 line=first_line,
                 found=brief(wrong, whole),
-                expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in each "
+                expected=f"numbers in `{'`, `'.join(choice.scores)}`, and ids of one kind in every "
                 "other column",
                 fix="write numbers with a decimal point, 0.75"
                 if any("," in item for item in wrong)
@@ -102,7 +102,7 @@ class Tabular(Reader):
 
     @classmethod
     def lines(cls, path: Path, rows: Sequence[int]) -> list[int]:
-        """The line of each of these rows."""
+        """The line number of each of `rows`."""
         wanted, lines = set(rows), {}
         for row, (number, _) in enumerate(cls.numbered(path)):
             if row in wanted:
@@ -115,7 +115,7 @@ def no_rows(file: str | None) -> ReplituneError:
 
 
 def opened(path: Path) -> pa.NativeFile:
-    """The content of a text, unpacked and without a byte order mark."""
+    """The content of a text file, decompressed and without a byte order mark."""
     with open(path, "rb") as handle:
         start = handle.read(3)
     if start[:2] == GZIP_MAGIC:
@@ -164,7 +164,7 @@ def rows_of(table: pa.Table, choice: Choice, name: str, line: Any, *, is_file: b
                 bad = pc.or_(pc.less(scores[-1], 0), pc.greater(scores[-1], count))
                 if pc.any(bad).as_py():
                     refuse(
-                        f"`{called}` is no part of `{choice.count}`", bad, "from 0 to the number of trials"
+                        f"`{called}` is not between 0 and `{choice.count}`", bad, "0 to the count of trials"
                     )
                 scores[-1] = pc.if_else(pc.equal(count, 0), None, pc.divide(scores[-1], count))
             continue
@@ -220,15 +220,15 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
             fix=f"is `{called}` the score? --columns score=NAME says which",
         )
     column = column.cast(pa.float64())
-    # NaN is no score
+    # NaN is a missing score
     return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
 
 
 def _ids(column: pa.ChunkedArray, called: str, file: str | None) -> pa.ChunkedArray:
-    """Whole numbers, or texts by number; `pa.ArrowException` where a text is not UTF-8, which only some
-    of pyarrow's readers check."""
+    """The ids as whole numbers or as a dictionary of texts; raises `pa.ArrowException` if a text is not
+    UTF-8, which only some of pyarrow's readers check."""
     kind = column.type
-    if pa.types.is_floating(kind):  # pandas stores whole numbers so where some are missing
+    if pa.types.is_floating(kind):  # pandas stores whole numbers as floats if some are missing
         try:
             return column.cast(pa.int64())
         except pa.ArrowException:

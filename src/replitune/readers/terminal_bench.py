@@ -38,7 +38,7 @@ class TerminalBench(Reader):
         in_order = {task: [(line, score) for _, line, score in sorted(own)] for task, own in trials.items()}
         notes = ["tasks of terminal-bench; " + rows.add_trials(in_order, metric="resolved")]
         if undecided:
-            notes.append("trials without a verdict are not resolved, as for terminal-bench itself")
+            notes.append("trials without a verdict count as not resolved, as in terminal-bench itself")
         return rows.rows(
             {"segment": "task_id", "replica": "trial_name"}, notes, _about(path), evaluation=first
         )

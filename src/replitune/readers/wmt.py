@@ -37,7 +37,7 @@ class Wmt(Reader):
             by_people = True
             id = str(row.get("doc_id"))
             language, *rest = id.split(WMT25)
-            # the id of a document, or of a segment
+            # `doc_id` is that of a document or of a segment in it, whose id has more parts
             document = WMT25.join(rest[:2]) or id
             seen[id] += 1
             segment = id if seen[id] == 1 else f"{id}#{seen[id]}"

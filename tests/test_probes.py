@@ -61,6 +61,7 @@ UNKNOWN = [None, 3, [], None, True]
 
 def test_what_snakemake_says():
     given = workflow()
+    del given.cores  # a remote executor may have none
     assert answers(given) == KNOWN
     assert given.scheduler.job_rate_limiter is None
     assert not probes.notes()

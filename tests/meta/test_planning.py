@@ -169,7 +169,7 @@ def test_judgements_made_at_random_come_along(folder: Path, capsys: pytest.Captu
         (["--human", "run.tsv"], "no run 'run-009'"),
         (
             ["--judge-next", "s.csv", "--budget", "5", "--methods", "human"],
-            "of people's judgements, and chrf is a metric",
+            "needs people's judgements, but chrf is a metric",
         ),
         (["--human", "run.tsv", "--with", "bleu"], "no metric 'bleu' to sharpen"),
     ],

@@ -49,6 +49,9 @@ class Metric(ABC):
     programs_mb: ClassVar[int] = 0
     """Memory of the programs that the metric starts."""
 
+    breadth: ClassVar[float] = 1.0
+    """The memory that tests take for its statistics, relative to BLEU's."""
+
     needs_text: bool = True
     """False when scores come from a file and not from hypotheses."""
 

@@ -50,6 +50,7 @@ class Nist(Metric):
     title = "NIST"
     integer_statistics = False
     signed_statistics = ()
+    breadth = 2.0
 
     @check_arguments
     def __init__(

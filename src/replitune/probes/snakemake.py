@@ -40,7 +40,8 @@ def planned(workflow: Any) -> list[Planned] | None:
 
 def parallel(workflow: Any) -> int:
     """How many jobs may run at once; where that is not limited, how many cores there are."""
-    return _ask(lambda: (of := workflow.resource_settings).nodes or of.cores or 1, 1)
+    asked = _ask(lambda: (of := workflow.resource_settings).nodes or of.cores, None)
+    return asked or workflow.cores
 
 
 def config_files(workflow: Any) -> list[Any]:

@@ -128,11 +128,14 @@ class Test(StoreStage):
     def load(self, sizes: Sizes) -> float:
         """Intervals need pools of outputs, which take as much memory as the statistics themselves; tests
         that resample need four such copies of a pair."""
+        from replitune.metrics.registry import METRICS
+
         largest = sizes.tested(self.testset, self.systems)
         resample = any(method["name"] != LEAD for method in self.tests["methods"])
         pair = sizes.tested(self.testset, self.systems, 2) if resample else 0.0
         pairs = pair * self.threads(sizes.experiment)
-        return largest * (1.0 if self.tests["intervals"] else 0.5) + 4 * pairs
+        breadth = METRICS[sizes.experiment.metric(self.metric).name].breadth
+        return breadth * (largest * (1.0 if self.tests["intervals"] else 0.5) + 4 * pairs)
 
     @staticmethod
     def threads(experiment: Experiment) -> int:

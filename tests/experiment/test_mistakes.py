@@ -72,9 +72,16 @@ LOOKS_AT_TUNERS = {
     "systems": {"a": {"backend": "phrase"}, "b": {"backend": "phrase", "subset": "top"}},
     "replicas": {"mert": 20, "mira": 20, "until": "settled"},
 }
+ON_GRAPHS = {
+    "experiment": "x",
+    "corpus": {"kind": "synthetic", "train": 100, "dev": 10, "tests": {"t": 10}},
+    "systems": {"a": {"backend": "phrase"}},
+    "replicas": {"mert": 2, "mert-lattice": 2},
+}
 LOOKS_AT_TWO = {**LOOKS, "corpus": {"kind": "synthetic", "tests": {"t": 10, "u": 10}}}
 
 MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
+    (ON_GRAPHS, "tuning.resample_dev", True, "found:    mert-lattice"),
     # looks
     (LOOKS, "replicas.until", "done", "expected: settled"),
     (LOOKS, "replicas.looks", [2, 5], "the first look is at 2"),

@@ -23,6 +23,7 @@ from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.settings import Baseline
+from replitune.tuners import TUNERS, list_tuners
 
 Complain = Callable[..., Any]
 """``complain(path, message, found=..., expected=..., fix=...)`` notes a mistake."""
@@ -185,6 +186,13 @@ def systems_fit(
                 ),
                 expected=", ".join(known),
                 fix="give the system its own `replicas`",
+            )
+        if tuning.resample_dev and (graphs := {*counts} & {*TUNERS.names} - {*list_tuners()}):
+            complain(
+                ("tuning", "resample_dev"),
+                f"system {name} is tuned on search graphs, and of these no sample can be drawn",
+                found=", ".join(sorted(graphs)),
+                expected=f"one of {', '.join(list_tuners())}",
             )
         backend.check({**experiment, "replicas": counts}, complain)
 

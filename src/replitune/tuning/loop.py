@@ -241,8 +241,6 @@ class _Loop:
             return self.tuner.tune(pool, self.objective, start, rng, self.threads)
         if decoded.lattices is None or decoded.word_statistics is None:
             raise ReplituneError(f"{self.tuner.name} needs a decoder that gives search graphs")
-        if self.sample is not None:
-            raise ReplituneError(f"{self.tuner.name} does not tune on a resampled dev set")
         return self.tuner.tune_lattices(
             decoded.lattices, decoded.word_statistics, pool, self.objective, start, rng, self.threads
         )

@@ -168,7 +168,8 @@ class SavedModel(Generic[AnyTable]):
         # A copied word in the target vocabulary has its id there, so that equal ids are equal strings.
         words = [names.get(word, len(names) + i) for i, word in enumerate(copied)]
         # A copied `<s>` is an unknown word to the LM.
-        lm_words = [self.lm_ids.get(word, self.unknown) for word in copied]
+        unknown = self.unknown
+        lm_words = [self.lm_ids.get(word, unknown) for word in copied]
         of_lm = np.where(own < 0, own, np.asarray(self.lm_words)[own])
         return (
             starts(np.append(lengths, np.ones(len(copied), np.int64))),

@@ -125,8 +125,7 @@ def test_the_joined_test_set_of_fu_has_3071_segments(tmp_path: Path):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(
-    ("name", "scale"),
-    [("calibration", None), ("clark2011", "third"), ("fu2016", None), ("graham2016", None)],
+    ("name", "scale"), [("calibration", None), ("clark2011", None), ("fu2016", None), ("graham2016", None)]
 )
 def test_no_job_of_the_papers_took_more_memory_than_is_asked_for_nor_less_than_half(
     name: str, scale: str | None

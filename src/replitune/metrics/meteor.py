@@ -110,6 +110,7 @@ class Meteor(Metric):
 
     name = "meteor"
     title = "METEOR"
+    breadth = 1.5
     has_kernels = False
     programs_mb = 400
 

@@ -25,7 +25,7 @@ def tune_around(backend: Backend, job: ReplicaJob) -> None:
         raise ReplituneError("no tuner is named", expected=", ".join(backend.prefixes))
     if job.tuner.needs_lattices and job.algorithm not in backend.prefixes:
         raise ReplituneError(f"the decoder of backend {backend.name} gives no lattices")
-    if job.tuner.needs_lattices and job.loop.resample_dev:
+    if job.tuner.needs_lattices and job.loop and job.loop.resample_dev:
         raise ReplituneError(f"{job.algorithm} does not tune on a resampled dev set")
     objective = Objective(get_objective(job.metric))
     system = backend.tunable(job)

@@ -36,7 +36,8 @@ KERNELS = ancient(AT.kernels)
 
 def forget_if_half_made(name):
     """Remove a file if the last run was killed after its job had ended and before Snakemake noted it.
-    Snakemake 9 would make it again, and forget what depends on it, since it is ancient."""
+    Snakemake 9 would make it again, and forget what depends on it, since it is ancient.
+    """
     run = EXPERIMENT.folder / RUN
     if locks.died_here(EXPERIMENT.folder / locks.RUN) and run.exists():
         if Path(name).exists() and Path(name).stat().st_mtime >= run.stat().st_mtime:

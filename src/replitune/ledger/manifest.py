@@ -23,7 +23,7 @@ from replitune.ledger.records import check_results, records, result_files
 from replitune.ledger.runs import NAME as RUN
 from replitune.ledger.runs import experiment_of_run, read_run, require_results, without_scales
 from replitune.replicas import replica_ids
-from replitune.running.files import atomic_open, read_text, sha256_file
+from replitune.running.files import read_text, sha256_file, write_json
 
 NAME = "manifest.json"
 
@@ -49,9 +49,7 @@ ABSOLUTE = re.compile(r"(?<![^\s\"'=,:\[{(\\])/(?:[^\s\"'/\\]+/)+")
 
 def write_manifest(folder: Path, given: Mapping[str, Any]) -> None:
     """`given`: the settings of the experiment whose results are in `folder`."""
-    with atomic_open(folder / NAME) as handle:
-        json.dump(make_manifest(folder, given), handle, indent=1, ensure_ascii=False)
-        handle.write("\n")
+    write_json(folder / NAME, make_manifest(folder, given))
 
 
 def make_manifest(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from replitune.errors import ReplituneError
 from replitune.ledger.provenance import cpu_type, printable, versions
-from replitune.running.files import atomic_open, remove, sha256_file, together, written
+from replitune.running.files import atomic_open, remove, sha256_file, together, write_json, written
 
 FOLDERS = (
     "corpus",
@@ -148,9 +148,7 @@ def recording(
         "outputs": made,
     }
     with together():
-        with atomic_open(record) as handle:
-            json.dump(account, handle, indent=1, ensure_ascii=False)
-            handle.write("\n")
+        write_json(record, account)
         _write_benchmark(results, _name(results, record), account)
         for name, sha256 in made.items():
             origin, part = work.origins.get(name, ("", ""))

@@ -6,7 +6,6 @@ has the statistics, and perhaps the texts, that it was made from.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ from replitune.results.in_hand import looks_in_hand
 from replitune.results.result import Result
 from replitune.results.summary import Summary
 from replitune.results.wording import as_html, listed
-from replitune.running.files import atomic_open
+from replitune.running.files import atomic_open, write_ascii_json
 from replitune.settings import read
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import SCHEDULE, LookSettings
@@ -319,9 +318,7 @@ class ComparisonReport(Report):
 
     def write_json(self, path: str | Path) -> None:
         """Write the same to a file."""
-        with atomic_open(path) as handle:
-            json.dump(self.to_json(), handle, indent=1, allow_nan=False)
-            handle.write("\n")
+        write_ascii_json(path, self.to_json())
 
     def write_store(self, folder: str | Path) -> None:
         """DIR/<metric>/<system>.parquet: the segment statistics, which `replitune power`, `test`

@@ -265,6 +265,6 @@ def test_documents_need_not_follow_each_other():
             threads=1,
         )
         (test,) = report.results[0].tests
-        assert (test.documents, test.unit) == (12, "replica+document")
+        assert (test.documents, test.unit) == (12, "document")
         found.append((test.delta, test.p, test.ci_low, test.ci_high))
     assert found[0] == pytest.approx(found[1], rel=1e-9)

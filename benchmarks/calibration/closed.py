@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
 from replitune.metrics.base import Metric
-from replitune.significance.critical import Parts, Scope, critical_values, net_parts
+from replitune.significance.critical import Drawn, Parts, critical_values, net_parts
 from replitune.significance.crossed_pair import FEWEST_FOR_FLAG, RUN_EFFECT, UNSTABLE
 from replitune.significance.studies.simulate import Design
 from replitune.significance.system_parts import contributing_df, effective_documents
@@ -146,7 +146,7 @@ def drawn(
 # -- crossed ------------------------------------------------------------------------------
 
 
-def crossed_parts(summary: Summary, scope: Scope = "both") -> Parts:
+def crossed_parts(summary: Summary, scope: Drawn = "both") -> Parts:
     """Variance (T,), its parts (T, K), and their degrees of freedom (T, K)."""
     rep, nus = [], []
     for scores in (summary.a, summary.b):

@@ -20,6 +20,7 @@ from browser.chromium import CHROMIUM, Browser
 from replitune.report.planning import RUN_STOPS, SEGMENT_STOPS
 from replitune.results.numbers import interval, p_value, score, signed
 from replitune.results.result import Result
+from replitune.results.wording import generalises_to
 from replitune.significance.studies.pilot import model_of
 from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
 from replitune.significance.variances import bottleneck, shares
@@ -432,7 +433,7 @@ def test_the_sliders_show_the_power_that_python_computes(browser: Browser, page:
     model = model_of(test.variances, SEGMENTS)
     sizes = sorted({*SEGMENT_STOPS, SEGMENTS})
     text = "document.querySelector('#picture-power figcaption').textContent"
-    assert f"it holds for {test.generalises_to}." in browser.js(text)
+    assert f"it holds for {generalises_to(test)}." in browser.js(text)
     own = Planned(model, Plan(4, 4, SEGMENTS, 2), nodes=FEW_NODES)
     plans: list[tuple[int | None, int | None, Planned]] = [(None, None, own)]
     for row in (0, 6, len(RUN_STOPS) - 1):

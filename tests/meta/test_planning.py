@@ -122,7 +122,7 @@ def test_a_sheet_is_filled_and_read_again(folder: Path, capsys: pytest.CaptureFi
     )
     (test,) = report.results[1].tests
     assert (test.method, test.details["judged"]) == ("human", 40)
-    assert test.generalises_to == "new segments and new runs"
+    assert test.scope == "both"
     mistakes = [
         np.mean([(folder / f"{name}.{run}").read_text().count("x") / 80 for run in (1, 2)]) for name in "AB"
     ]

@@ -132,7 +132,7 @@ def test_one_score_for_each_run_speaks_of_new_runs():
     report = r.scores(runs, samples=99)
     (test,) = report.results[0].tests
     assert (test.method, test.unit) == ("crossed", "replica")
-    assert test.generalises_to == "new runs on this test set"
+    assert test.scope == "runs"
     assert "one score for each run" in report.read_as[-1]
     assert "one score for each run; next: " in str(report.summary)
     assert report.results[0].systems["base"].s_sel is None

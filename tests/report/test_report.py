@@ -16,6 +16,7 @@ import sacrebleu
 from replitune.report.latex import latex_text
 from replitune.results.numbers import interval, p_value, score
 from replitune.results.result import Result
+from replitune.results.wording import generalises_to
 from report.report_models import SEGMENTS, finished_experiment, output, references, write_report
 from support import Ran
 
@@ -73,7 +74,7 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
                     else interval(None, None),
                     p_value(r.p),
                     p_value(r.p_adjusted),
-                    r.generalises_to,
+                    generalises_to(r),
                 ]
             )
     assert len(expected) == 2 * 3 * 3

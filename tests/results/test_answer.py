@@ -76,7 +76,7 @@ def test_without_p_nothing_can_be_said():
         {"n_a": 1, "n_b": 1},
         {"n_a": 1},
         {"replica_a": "run-001", "replica_b": "run-002"},
-        {"generalises_to": "these outputs: not alike in every segment"},
+        {"scope": "outputs"},
     ],
 )
 def test_single_outputs_are_never_decided(p: float | None, changes: dict):
@@ -133,6 +133,36 @@ def test_samples_that_are_runs_decide_nothing():
     assert answer.p is not None
     assert answer.p < 0.05
     assert answer.next == "compare them with `design: runs`"
+
+
+@pytest.mark.parametrize("scope", ["both", "runs"])
+def test_samples_are_not_called_runs(scope: str):
+    answer = one(result(0.0, 1.0, rep=0.0, design="samples", methods=[f"crossed:scope={scope}"]))
+    where, to = {
+        "both": ("on new text and in new samples", "new segments and new samples"),
+        "runs": ("in new samples on this test set", "new samples on this test set"),
+    }[scope]
+    assert f"is better, {where} (" in answer.sentence
+    assert answer.detail.endswith(f"It holds for {to}.")
+    assert "runs" not in answer.sentence + answer.detail
+    assert answer.counts.kind == "sample"
+
+
+@pytest.mark.parametrize("unit", ["segment", "document", "replica"])
+@pytest.mark.parametrize(
+    ("scope", "kind", "where"),
+    [
+        ("both", "tuning run", "on new text and in new runs"),
+        ("both", "prompt", "on new text and in new prompts"),
+        ("samples", "sample", "on new text and in new samples"),
+        ("runs", "training run", "in new runs on this test set"),
+        ("segments", "run", "on new text, for these runs"),
+    ],
+)
+def test_the_sentence_says_what_the_scope_says_whatever_the_unit(unit, scope, kind, where):
+    answer = of(replace(RESULT, scope=scope, unit=unit, run_kind=kind))
+    assert f"is better, {where} (" in answer.sentence
+    assert (answer.scope, answer.counts.kind) == (scope, kind)
 
 
 def test_one_sided_tests_say_what_they_asked():

@@ -203,8 +203,8 @@ def test_multi_bootstrap_agrees_with_enumeration(aggregation) -> None:
         found = multi_bootstrap(c, rng=rng(), samples=SAMPLES, aggregation=aggregation, paired=paired)
         truth = (abs(every - found.delta) >= abs(found.delta) - 1e-9).mean()
         assert close(found.p, truth, SAMPLES)
-        assert found.generalises_to == "new segments and new runs"
-        assert found.unit == "replica+segment"
+        assert found.scope == "both"
+        assert found.unit == "segment"
 
 
 def test_documents_are_drawn_as_a_whole() -> None:

@@ -158,14 +158,14 @@ def test_documents_of_equal_size_are_an_analysis_of_their_means():
     of_means = crossed(comparison(*means))
     assert by_document.se == pytest.approx(of_means.se, rel=1e-10)
     assert by_document.p == pytest.approx(of_means.p, rel=1e-10)
-    assert (by_document.unit, by_document.documents) == ("replica+document", 25)
-    assert by_document.generalises_to == "new documents and new runs"
+    assert (by_document.unit, by_document.documents) == ("document", 25)
+    assert by_document.scope == "both"
 
 
 def test_documents_of_one_segment_are_segments():
     rng = np.random.default_rng(16)
     pair = comparison(two_way(rng, 4, 90), two_way(rng, 3, 90))
-    assert crossed(pair, unit="auto").unit == "replica+segment"
+    assert crossed(pair, unit="auto").unit == "segment"
     with pytest.raises(ReplituneError, match="no documents"):
         crossed(pair, unit="document")
 
@@ -411,7 +411,7 @@ def test_samples_of_a_prompt_are_one_run_with_their_mean_score(paired: bool):
     means = comparison(x[0].mean(axis=1), x[1].mean(axis=1))
     runs = crossed(means, paired=paired)
     assert (nested.n_a, nested.n_b) == (prompts, prompts)
-    assert nested.generalises_to == "new segments and new prompts"
+    assert (nested.scope, nested.run_kind) == ("both", "prompt")
     for key in ("delta", "p", "se", "df", "ci_low", "ci_high"):
         assert getattr(nested, key) == pytest.approx(getattr(runs, key), rel=1e-9)
     with pytest.raises(ReplituneError, match="noise_ratio"):

@@ -226,7 +226,7 @@ def test_what_is_judged_of_one_run_is_corrected_by_how_it_differs():
     people[..., 60:] = np.nan
     result = human(compared(people, metrics))
     assert result.delta == pytest.approx(metrics[1].mean() - metrics[0].mean(), abs=1e-4)
-    assert result.generalises_to == "new segments"
+    assert result.scope == "segments"
     assert "one-judged-run" in codes(result)
     spread = metrics.mean(axis=2).var(axis=1, ddof=1).sum() / 4
     assert result.se**2 > 0.9 * spread
@@ -244,7 +244,7 @@ def test_several_judged_runs_show_their_noise():
     runs = people[..., :80].mean(axis=2).var(axis=1, ddof=1).sum() / 3
     assert result.se**2 == pytest.approx(runs, rel=0.05)
     assert "one-judged-run" not in codes(result)
-    assert result.generalises_to == "new segments and new runs"
+    assert result.scope == "both"
 
 
 def test_few_documents_and_few_segments_have_no_p():

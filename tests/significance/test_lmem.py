@@ -222,11 +222,11 @@ def test_without_a_run_effect_it_is_too_eager_and_with_one_it_is_not(ratio, with
 
 def test_what_a_small_p_speaks_of() -> None:
     c = comparison(*small(13, 3, 3, N=30))
-    assert lmem(c).generalises_to == "new segments and new runs"
-    assert lmem(c).unit == "replica+segment"
-    assert lmem(c, runs=False).generalises_to == "new segments"
+    assert lmem(c).scope == "both"
+    assert lmem(c).unit == "segment"
+    assert lmem(c, runs=False).scope == "segments"
     samples = lmem(c, design="samples")
-    assert samples.generalises_to == "new segments and new samples"
+    assert (samples.scope, samples.run_kind) == ("samples", "sample")
     assert samples.p == lmem(c, runs=False).p
 
 

@@ -30,7 +30,7 @@ def row(a: str, b: str, delta: float, p: float | None, **more) -> TestResult:
         n_b=3,
         segments=10,
         documents=10,
-        generalises_to="this test set",
+        scope="outputs",
         **more,
     )
 

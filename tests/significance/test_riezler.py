@@ -157,7 +157,7 @@ def test_exact_p_of_documents_is_that_of_enumeration() -> None:
     starts = np.flatnonzero(np.diff(documents, prepend=-1))
     of_documents = compare(*(np.add.reduceat(x, starts, axis=1) for x in (a, b)))
     assert found.p == pytest.approx(share(every_swap(of_documents, "mean"), found.delta))
-    assert found.generalises_to == "new documents"
+    assert (found.scope, found.unit) == ("segments", "document")
 
 
 @pytest.mark.parametrize("wins", [0, 3, 200, 430, 500])

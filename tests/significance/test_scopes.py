@@ -71,7 +71,7 @@ def test_scope_segments_is_students_paired_t_of_the_means_over_runs():
     assert found.p == pytest.approx(oracle.pvalue, rel=1e-9)
     interval = oracle.confidence_interval()
     assert (found.ci_low, found.ci_high) == pytest.approx((interval.low, interval.high))
-    assert (found.unit, found.generalises_to) == ("segment", "new segments")
+    assert (found.unit, found.scope) == ("segment", "segments")
 
 
 def test_scope_segments_needs_one_run_only():
@@ -91,7 +91,7 @@ def test_scope_runs_is_students_t_of_the_runs_when_both_are_as_noisy():
     found = crossed(comparison(a, b), scope="runs")
     oracle = stats.ttest_ind(b.mean(axis=1), a.mean(axis=1))
     assert found.p == pytest.approx(oracle.pvalue, rel=1e-6)
-    assert found.generalises_to == "new runs on this test set"
+    assert (found.scope, found.unit) == ("runs", "replica")
     assert found.unit == "replica"
 
 
@@ -118,7 +118,7 @@ def test_samples_are_tested_over_their_segments():
     a, b = two_way(rng, 3, 80, rep=0.0), two_way(rng, 3, 80, rep=0.0)
     found = crossed(comparison(a, b), design="samples")
     assert found.p == crossed(comparison(a, b), scope="segments").p
-    assert found.generalises_to == "new segments and new samples"
+    assert (found.scope, found.run_kind) == ("samples", "sample")
     assert found.next_run is None
     assert "run-effect" not in codes(found)
 
@@ -144,8 +144,8 @@ def test_documents_are_the_unit_where_there_are_twenty():
     a, b = two_way(rng, 3, 120), two_way(rng, 3, 120)
     many = crossed(comparison(a, b, documents=np.arange(120) // 6))
     few = crossed(comparison(a, b, documents=np.arange(120) // 12))
-    assert many.unit == "replica+document"
-    assert few.unit == "replica+segment"
+    assert (many.scope, many.unit) == ("both", "document")
+    assert (few.scope, few.unit) == ("both", "segment")
     assert "documents-ignored" in codes(few)
     with pytest.raises(ReplituneError, match="no documents"):
         crossed(comparison(a, b), unit="document")

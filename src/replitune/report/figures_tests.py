@@ -11,7 +11,7 @@ from replitune.report.material import Material
 from replitune.results.findings import adjusted
 from replitune.results.numbers import p_equation, p_value, score
 from replitune.results.result import Result
-from replitune.results.wording import INTERVALS, corrected, count
+from replitune.results.wording import INTERVALS, corrected, count, generalises_to
 
 LEGIBLE = 15
 """A heat map of up to so many systems has numbers in it; the table has all."""
@@ -67,7 +67,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
         f"{corrected([cell], material.family)}; best system first, dark is small"
         f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
-        f"holds for {lead.generalises_to}.",
+        f"holds for {generalises_to(lead)}.",
         draw,
         size=(side, side),
     )
@@ -94,7 +94,7 @@ def differences(material: Material, cell: Result) -> Figure | None:
         axes.set_ylabel("p")
         add_legend(axes)
 
-    scopes = {result.method: result.generalises_to for result in cell.tests}
+    scopes = {result.method: generalises_to(result) for result in cell.tests}
     scope_text = "; ".join(f"{scope} ({method})" for method, scope in scopes.items())
     return Figure(
         f"p, uncorrected, of {count(len(cell.pairs), 'pair')} of systems against their difference "
@@ -131,7 +131,7 @@ def distributions(material: Material, cell: Result) -> Figure | None:
         axes.set_ylim(bottom=0)
         add_legend(axes)
 
-    scopes = "; ".join(f"{r.generalises_to} ({m})" for m, r in results.items() if r is not None)
+    scopes = "; ".join(f"{generalises_to(r)} ({m})" for m, r in results.items() if r is not None)
     result = next(r for r in results.values() if r is not None)
     return Figure(
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "

@@ -25,6 +25,7 @@ from replitune.report.words import Moments, Words, half_width
 from replitune.results.answer import AHEAD, Answer, of_outputs, unfit
 from replitune.results.findings import adjusted
 from replitune.results.result import Result
+from replitune.results.wording import generalises_to
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import verdict
 from replitune.significance.variances import RUNS, shares
@@ -140,7 +141,7 @@ def _cell(
         "sizes": sizes,
         "methods": cell.methods,
         "lead": cell.lead_method,
-        "says": {test.method: test.generalises_to for test in cell.tests},
+        "says": {test.method: generalises_to(test) for test in cell.tests},
         "systems": systems,
         "anchor": anchor(cell, material),
         "own": rounded(

@@ -13,8 +13,7 @@ from replitune.report.tables_scores import CELL
 from replitune.report.tables_tests import METHOD, PAIR_OF_ROW
 from replitune.results.numbers import MISSING, interval, p_value, score, signed
 from replitune.results.result import Result
-from replitune.results.wording import COMPARISONS, LEVELS
-from replitune.significance.counting import GENERALISES_TO
+from replitune.results.wording import COMPARISONS, LEVELS, SCOPES
 from replitune.significance.studies.planned import MANY_SEGMENTS
 from replitune.significance.studies.power import PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
@@ -41,7 +40,7 @@ def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
 
 def scopes_of(rows: Sequence[PowerRow]) -> str:
     """What the plans generalise to."""
-    return " or ".join(sorted({GENERALISES_TO[f"replica+{row.unit}"] for row in rows}))
+    return " or ".join(sorted({SCOPES["both"][0].format(unit=row.unit, kind="run") for row in rows}))
 
 
 def power(material: Material) -> Table | None:

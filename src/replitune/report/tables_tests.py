@@ -14,7 +14,7 @@ from replitune.report.tables_scores import CELL
 from replitune.results.findings import adjusted, difference, significant
 from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
-from replitune.results.wording import INTERVALS, corrected
+from replitune.results.wording import INTERVALS, corrected, generalises_to
 from replitune.significance.base import DETAILS, TestResult
 from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold
@@ -140,8 +140,8 @@ def pairs(material: Material) -> Table:
                 "samples",
                 "seed",
             ),
-            Column("generalises to", "generalises_to"),
-            *exact("note"),
+            Column("generalises to", "generalises_to", lambda _, result: generalises_to(result)),
+            *exact("scope", "run_kind", "note"),
             *(Column(None, name, _detail(name)) for name in DETAILS),
         ),
         rows=rows,

@@ -15,7 +15,7 @@ from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import p_value, probability, score
 from replitune.results.result import Result
 from replitune.results.summary import Summary
-from replitune.results.wording import corrected, plain
+from replitune.results.wording import corrected, generalises_to, plain
 
 
 def print_comparison(comparison: Results) -> None:
@@ -53,7 +53,7 @@ def comparison_lines(
     if tests:
         how = corrected(results, family)
         yield from wrapped(f"p: {how}, * at or below {results[0].alpha:g}; it holds for", 0)
-    for method, scope in {test.method: test.generalises_to for test in tests}.items():
+    for method, scope in {test.method: generalises_to(test) for test in tests}.items():
         yield from wrapped(f"{method}: {scope}")
     if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(
         "superior_new" in test.details for test in tests

@@ -15,7 +15,8 @@ import msgspec
 
 from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import ends, p_equation, p_value, probability, score
-from replitune.results.wording import CORRECTIONS, count, listed, runs_of
+from replitune.results.wording import CORRECTIONS, count, generalises_to, listed, where
+from replitune.significance.base import RunKind, Scope
 from replitune.significance.settings import Rule
 from replitune.significance.variances import ENOUGH, RUNS, VarianceRow, bottleneck, shares
 
@@ -117,8 +118,7 @@ class Counts(msgspec.Struct, frozen=True):
 
     runs_a: int
     runs_b: int
-    kind: str
-    """What a run is: run, tuning run, training run, sample."""
+    kind: RunKind
     segments: int
     documents: int
 
@@ -156,7 +156,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """p, corrected if there is a correction."""
     holds: tuple[Rule, ...]
     """The rules that B meets against A, at the level of the experiment: for programs that decide."""
+    scope: Scope
     speaks_of: str
+    """What a small p generalises to, in words."""
     doubt: Doubt | None
     trust: tuple[Caveat, ...]
     counts: Counts
@@ -223,7 +225,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
     state = _state(cell, test)
     limits = "" if low is None or high is None else " to ".join(ends(low, high, cell.decimals))
     size = score(abs(test.delta), cell.decimals)
-    counts = Counts(test.n_a, test.n_b, runs_of(cell, test), test.segments, test.documents)
+    counts = Counts(test.n_a, test.n_b, test.run_kind, test.segments, test.documents)
     word = "more" if cell.neutral else "better" if state in AHEAD else "ahead"
     name = "" if not limits else interval_name(cell, test)
     doubt = _doubt(test, low, high)
@@ -244,7 +246,8 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         margin=test.details.get("margin"),
         p=adjusted(test),
         holds=_holds(cell, test, state, ahead),
-        speaks_of=test.generalises_to,
+        scope=test.scope,
+        speaks_of=generalises_to(test),
         doubt=doubt,
         trust=_trust(cell, test, state),
         counts=counts,
@@ -266,7 +269,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
 def of_outputs(test: TestResult) -> bool:
     """Whether single outputs were compared, so that nothing is said about other runs."""
     single = min(test.n_a, test.n_b) == 1 or test.replica_a is not None
-    return single or test.generalises_to.startswith("these outputs")
+    return single or test.scope == "outputs"
 
 
 def unfit(cell: Result, test: TestResult) -> str:
@@ -274,7 +277,7 @@ def unfit(cell: Result, test: TestResult) -> str:
     a system are copies of one run (which does not matter to a test for these runs alone)."""
     if any(note.code == "run-effect" for note in test.notes):
         return "samples differ as whole runs do"
-    if _scope(test) != "text":
+    if test.scope not in ("segments", "outputs"):
         for name in _copied(cell, test):
             return f"the runs of {name} are identical, like copies of one"
     return ""
@@ -390,7 +393,7 @@ def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | N
         about = one.row.about if one.row.source == RUNS else None
         what = "the test set" if one.row.source != RUNS else f"runs of {about}" if about else "runs"
         parts.append(Part(what, about, one.percent, str(one)))
-    unit = "document" if "document" in test.unit else "segment"
+    unit = "document" if test.unit == "document" else "segment"
     return Doubt(
         parts=tuple(parts),
         text=(bottleneck(rows, unit) or "").partition(":")[0],
@@ -407,7 +410,7 @@ def _quantile(df: float) -> float:
 
 
 def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -> str:
-    kind, unit = counts.kind, "document" if "document" in test.unit else "segment"
+    kind, unit = counts.kind, "document" if test.unit == "document" else "segment"
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
             return "use the test `crossed`, which generalises to new runs"
@@ -492,7 +495,7 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
         return f"{x} scored {size} {above} {y}{between_lower}, but {why}; other runs may reverse it."
     start = f"{x} scored {size} {above} {y}"
     if state == "better":
-        return f"{start} and is better, {SCOPES[_scope(test)]}{between}."
+        return f"{start} and is better, {where(test)}{between}."
     if state == "better-within-margin":
         return f"{start} and is better, but by less than the margin of {answer.margin:g}{between}."
     if state == "same":
@@ -505,19 +508,6 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
         word = {"greater": "better", "less": "worse"}[test.alternative]
         return f"{start}{between}; that {test.b} is {word} than {test.a} is not shown."
     return f"{start}; with {with_} it is not sure to be better{between}."
-
-
-SCOPES = {
-    "both": "on new text and in new runs",
-    "runs": "in new runs on this test set",
-    "text": "on new text, for these runs",
-}
-
-
-def _scope(test: TestResult) -> str:
-    if test.unit == "replica":
-        return "runs"
-    return "both" if "new" in test.generalises_to.partition(" and ")[2] else "text"
 
 
 def _detail(cell: Result, test: TestResult, interval: str) -> str:
@@ -539,11 +529,11 @@ def _detail(cell: Result, test: TestResult, interval: str) -> str:
     if looks is not None and looks.code == "looks-settled":
         words.append(looks.text)
     elif test.replica_a is None:
-        words.append(f"{test.n_a} + {count(test.n_b, runs_of(cell, test))}")
+        words.append(f"{test.n_a} + {count(test.n_b, test.run_kind)}")
     else:
         words.append(f"runs {test.replica_a} and {test.replica_b}")
     of = f" The interval is a {interval}." if interval else ""
-    return f"{p_equation(p)} ({', '.join(words)}).{of} It holds for {test.generalises_to}."
+    return f"{p_equation(p)} ({', '.join(words)}).{of} It holds for {generalises_to(test)}."
 
 
 def interval_name(cell: Result, test: TestResult) -> str:
@@ -568,7 +558,7 @@ def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> 
         yield f"{looks.text[:1].upper()}{looks.text[1:]}."
         of_set = [row.share or 0.0 for row in test.variances if row.source.startswith("system x")]
         if looks.code == "looks-futile" and of_set and of_set[0] >= ENOUGH:
-            yield f"Add {'document' if 'document' in test.unit else 'segment'}s."
+            yield f"Add {'document' if test.unit == 'document' else 'segment'}s."
     yield from _next_run(cell, test)
     for name, word in (("better_on", "better"), ("worse_on", "worse")):
         if number := test.details.get(name):
@@ -591,7 +581,7 @@ def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
     b_ahead = (test.delta > 0) == cell.higher_is_better
     ahead, behind = (test.b, test.a) if b_ahead else (test.a, test.b)
     text = (
-        f"The next {runs_of(cell, test)} of {ahead} would score above the next one of {behind} with "
+        f"The next {test.run_kind} of {ahead} would score above the next one of {behind} with "
         f"probability {_likely(here)} on {'these test sets' if cell.suite else 'this test set'}"
     )
     if new is not None:

@@ -65,7 +65,8 @@ METHOD_FIELDS = (
     "pairing",
     "replica_a",
     "replica_b",
-    "generalises_to",
+    "scope",
+    "run_kind",
     "note",
 )
 

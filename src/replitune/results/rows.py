@@ -38,7 +38,7 @@ TESTS = _schema(
     (pa.string(), "correction alternative unit aggregation pairing replica_a replica_b"),
     (pa.int32(), "n_a n_b segments documents"),
     (pa.int64(), "samples seed"),
-    (pa.string(), "generalises_to"),
+    (pa.string(), "scope run_kind"),
     (pa.float64(), " ".join(DETAILS)),
     (pa.string(), "note"),
 )

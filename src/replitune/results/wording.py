@@ -9,11 +9,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from replitune.metrics.registry import METRICS
-from replitune.significance.counting import kind_of_runs
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
-    from replitune.significance.base import TestResult
+    from replitune.significance.base import Scope, TestResult
 
 CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
@@ -57,12 +56,26 @@ def as_html(text: str) -> str:
     return CODE.sub(r"<code>\1</code>", escape(text))
 
 
-def runs_of(cell: Result, result: TestResult) -> str:
-    """What one replica of a pair is called: tuning run, training run, run, sample."""
-    if result.generalises_to.endswith("samples"):
-        return "sample"
-    replicas = (*cell.systems[result.a].scores, *cell.systems[result.b].scores)
-    return kind_of_runs(replicas).removesuffix("s")
+SCOPES: dict[Scope, tuple[str, str]] = {
+    "both": ("new {unit}s and new {kind}s", "on new text and in new {runs}"),
+    "runs": ("new {kind}s on this test set", "in new {runs} on this test set"),
+    "samples": ("new {unit}s and new {kind}s", "on new text and in new {runs}"),
+    "segments": ("new {unit}s", "on new text, for these {runs}"),
+    "outputs": ("these outputs: not alike in every {unit}", "in these outputs"),
+}
+"""What a small p generalises to, by itself and as where a system is better."""
+
+
+def generalises_to(test: TestResult) -> str:
+    """``new segments and new tuning runs``"""
+    unit = "segment" if test.unit == "replica" else test.unit
+    return SCOPES[test.scope][0].format(unit=unit, kind=test.run_kind)
+
+
+def where(test: TestResult) -> str:
+    """``on new text and in new runs``"""
+    kind = test.run_kind
+    return SCOPES[test.scope][1].format(runs=f"{kind}s" if kind in ("prompt", "sample") else "runs")
 
 
 def count(number: int, what: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from replitune.significance.next_run import NextRun
     from replitune.significance.simultaneous import Estimate
     from replitune.significance.variances import VarianceRow
+
+
+Scope = Literal["both", "runs", "samples", "segments", "outputs"]
+"""What a small p generalises to: new segments (or documents) and new runs; new runs on this test set; new
+segments with samples of their own; new segments, from these runs; nothing but these outputs. New samples
+on this test set are `runs` of the kind `sample`."""
+
+Unit = Literal["segment", "document", "replica"]
+
+RunKind = Literal["run", "tuning run", "training run", "prompt", "sample"]
+"""What a replica is called."""
 
 
 @dataclass(frozen=True)
@@ -149,16 +160,17 @@ class TestResult:
     p: float | None
     alternative: str
     """"two-sided", or "greater"/"less": B better/worse, respecting the metric's direction."""
-    unit: str
-    """What is exchanged or drawn: segment, document, replica, replica+segment, ..."""
+    unit: Unit
+    """What of a test set is exchanged or drawn; `replica` where whole test sets are."""
     aggregation: str
     """mean (of replica scores) or pooled (statistics)."""
     n_a: int
     n_b: int
     segments: int
     documents: int
-    generalises_to: str
-    """What a small p generalises to: new segments (or documents), new runs, or both."""
+    scope: Scope
+    """What a small p generalises to."""
+    run_kind: RunKind = "run"
     se: float | None = None
     df: float | None = None
     ci_low: float | None = None

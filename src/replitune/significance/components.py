@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
-from replitune.significance.critical import Parts, Scope, net_parts
+from replitune.significance.critical import Drawn, Parts, net_parts
 from replitune.significance.noise_ratio import Bound, shrunk
 from replitune.significance.system_parts import Block, SystemParts, contributing_df
 
@@ -53,7 +53,7 @@ class Components:
     sides: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
     """(R,) side of each V_rep."""
 
-    def parts(self, scope: Scope = "both") -> Parts:
+    def parts(self, scope: Drawn = "both") -> Parts:
         return net_parts(self.rep, self.nu_rep, self.seg, self.nu_seg, self.both.sum(axis=-2), scope)
 
 

@@ -16,7 +16,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores, in_units
-from replitune.significance.base import Comparison, Note, TestResult, without_none
+from replitune.significance.base import Comparison, Note, RunKind, Scope, TestResult, Unit, without_none
 from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-13
@@ -195,13 +195,14 @@ class Contrast(ScoredPair):
     method: str
     comparison: Comparison
     alternative: str
-    unit: str
-    """What is exchanged or drawn: segment, document, replica, or replica+segment."""
+    unit: Unit
+    """What is exchanged or drawn: segment, document, or replica."""
     aggregation: str = "mean"
     replicas: tuple[int, int] | None = None
     """Positions of the replicas of A and of B, for tests that compare one of each."""
-    speaks: str | None = None
-    """What a small p generalises to, if not what the unit says."""
+    scope: Scope = "segments"
+    """What a small p generalises to."""
+    design: str = "runs"
 
     @cached_property
     def scores(self) -> tuple[float, float]:
@@ -237,7 +238,8 @@ class Contrast(ScoredPair):
             n_b=b.n,
             segments=self.comparison.segments,
             documents=self.comparison.n_documents,
-            generalises_to=self.speaks or speaks_of(self.unit, (*a.replicas, *b.replicas)),
+            scope=self.scope,
+            run_kind=kind_of_runs((*a.replicas, *b.replicas), self.design),
             notes=without_none(*notes),
             **columns,
         )
@@ -324,27 +326,11 @@ class Contrast(ScoredPair):
         return self.bootstrap_row(deltas, tau, p, note, *notes, alpha=alpha, slack=error)
 
 
-GENERALISES_TO = {
-    "segment": "new segments",
-    "document": "new documents",
-    "replica": "new runs on this test set",
-    "replica+segment": "new segments and new runs",
-    "replica+document": "new documents and new runs",
-}
-"""What a small p generalises to, by what is exchanged or drawn."""
-
-
-def speaks_of(unit: str, replicas: Iterable[str], design: str = "runs") -> str:
-    """What a small p generalises to, naming runs by the kind of these replicas."""
-    scope = GENERALISES_TO[unit]
-    if design == "samples":
-        return scope if "runs" in scope else f"{scope} and new samples"
-    return scope.replace("runs", kind_of_runs(replicas))
-
-
-def kind_of_runs(replicas: Iterable[str]) -> str:
-    """tuning runs, training runs, prompts, or runs, by the names of the replicas."""
+def kind_of_runs(replicas: Iterable[str], design: str = "runs") -> RunKind:
+    """What these replicas are, by their names."""
     prefixes = {Replica(id).prefix for id in replicas}
+    if design == "samples":
+        return "sample"
     if prefixes in ({"seed"}, {"prompt"}):
-        return "prompts" if "prompt" in prefixes else "training runs"
-    return "tuning runs" if prefixes <= set(TUNERS.names) else "runs"
+        return "prompt" if "prompt" in prefixes else "training run"
+    return "tuning run" if prefixes <= set(TUNERS.names) else "run"

@@ -32,7 +32,7 @@ TINIEST = 1e-100
 """Smaller tails are reported as this: p is never 0, and t quantiles are exact this far out."""
 
 
-Scope = Literal["both", "runs", "segments"]
+Drawn = Literal["both", "runs", "segments"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def net_parts(
     seg: NDArray[np.float64],
     nu_seg: NDArray[np.float64],
     both: NDArray[np.float64],
-    scope: Scope = "both",
+    scope: Drawn = "both",
 ) -> Parts:
     """Var(delta) and its parts under the null hypothesis of this scope.
 

@@ -16,7 +16,7 @@ from replitune.arithmetic import dot
 from replitune.significance import arguments as iv
 from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
-from replitune.significance.critical import Layers, Parts, Scope, critical_values, layers, net_parts, tails
+from replitune.significance.critical import Drawn, Layers, Parts, critical_values, layers, net_parts, tails
 from replitune.significance.difference import Difference
 from replitune.significance.multiple import partial_conjunction
 from replitune.significance.next_run import NextRun, spread_of
@@ -78,7 +78,7 @@ class CrossedPair(Difference):
     a: SystemParts
     b: SystemParts
     sides: tuple[Side, ...]
-    scope: Scope
+    scope: Drawn
     alternative: str
     paired: bool
     higher_is_better: bool = True

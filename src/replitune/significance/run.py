@@ -245,7 +245,7 @@ def scored_by_both(comparison: Comparison) -> Comparison:
 def documents_note(result: TestResult, comparison: Comparison, *others: Comparison) -> Note | None:
     """A note that a test ignores documents, unless it says so itself, as tests on suites do."""
     says_so = others or any(note.code == "documents-ignored" for note in result.notes)
-    if says_so or "segment" not in result.unit or not has_documents(comparison.documents):
+    if says_so or result.unit != "segment" or not has_documents(comparison.documents):
         return None
     text = f"segments of {comparison.n_documents} documents taken as independent (see `unit: document`)"
     return Note("documents-ignored", text)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import eigen, gram, log1p, product
 from replitune.significance.components import Components
-from replitune.significance.critical import TINIEST, Layers, Scope
+from replitune.significance.critical import TINIEST, Drawn, Layers
 from replitune.significance.noise_ratio import Bounded, BoundedFamily
 from replitune.significance.system_parts import Block
 
@@ -47,7 +47,7 @@ class Estimate:
     delta: float
     se: float
     critical: Layers | Bounded
-    scope: Scope
+    scope: Drawn
     sign: float
     """For a one-sided alternative 1 if it is delta > 0, else -1; 0 for a two-sided one."""
     means: tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -368,7 +368,7 @@ def test_prompts_are_runs_and_samples_of_prompts_are_nested(
         assert nested.design == "nested"
         assert nested.replica_counts("a") == {"prompt001": 2, "prompt002": 2, "prompt003": 2}
         (test,) = Result.read(nested.folder / "tests" / "t", "chrf").tests
-        assert (test.n_a, test.generalises_to) == (3, "new segments and new prompts")
+        assert (test.n_a, test.scope, test.run_kind) == (3, "both", "prompt")
         runs = Experiment(resolve(changed(given, replicas={"prompt": 3})))
         assert (runs.design, runs.replica_counts("a")) == ("runs", {"prompt": 3})
 

@@ -27,12 +27,11 @@ from numpy.typing import NDArray
 
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.base import Comparison, Note, Scope, TestResult
 from replitune.significance.counting import Contrast, one_each, oriented
 from replitune.significance.kernels.random import resample_keys
 
 PAIRED_NOTE = Note("paired", "runs paired in stored order")
-SPEAKS = "these outputs: not alike in every segment"
 NOT_PAIRED_NOTE = Note("not-paired", "the systems have different numbers of runs: use `pairing: free`")
 
 
@@ -73,8 +72,8 @@ def clark(
     if compat is not None:
         iv.one_of("aggregation", aggregation, ("pooled",))
     a, b = comparisons[0].a, comparisons[0].b
-    speaks = None if a.n == b.n == 1 else SPEAKS.replace("segment", unit)
-    contrasts = [Contrast("clark", c, alternative, unit, aggregation, speaks=speaks) for c in comparisons]
+    scope: Scope = "segments" if a.n == b.n == 1 else "outputs"
+    contrasts = [Contrast("clark", c, alternative, unit, aggregation, scope=scope) for c in comparisons]
     if (pairing == "index" or compat) and a.n != b.n:
         return [c.row(None, NOT_PAIRED_NOTE, pairing="index") for c in contrasts]
     keys = resample_keys(rng, samples)

@@ -54,14 +54,7 @@ def clark_bootstrap(
         )
         for system in (comparison.a, comparison.b)
     ]
-    contrast = Contrast(
-        "clark-bootstrap",
-        comparison,
-        alternative,
-        unit,
-        aggregation,
-        speaks=f"outputs, as if each had a {unit} and a run of its own",
-    )
+    contrast = Contrast("clark-bootstrap", comparison, alternative, unit, aggregation, scope="outputs")
     deltas = sides[1] - sides[0]
     shift = expected_shift(comparison, deltas, contrast.delta, unit)
     return contrast.shift_row(

@@ -23,8 +23,8 @@ from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.components import Side, pools_groups, sides_of
-from replitune.significance.counting import speaks_of
-from replitune.significance.critical import Scope
+from replitune.significance.counting import kind_of_runs
+from replitune.significance.critical import Drawn
 from replitune.significance.crossed_pair import CrossedPair, better_on
 from replitune.significance.difference import margin_iv
 from replitune.significance.noise_ratio import Bound
@@ -61,7 +61,7 @@ def crossed(
     *,
     alternative: iv.Alternative = "two-sided",
     scope: Annotated[
-        Scope,
+        Drawn,
         about(
             "What a small p generalises to: new segments and new runs (`both`), this test set and "
             "new runs (`runs`), or new segments and these runs (`segments`)."
@@ -158,16 +158,16 @@ def crossed(
             alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
             details |= better_on(alone, alpha)
     word = "document" if all(of == "document" for of in units) else "segment"
-    drawn = {"both": f"replica+{word}", "runs": "replica", "segments": word}[scope]
     return pair.row(
         comparisons,
         method="crossed",
         p=p,
         alternative=alternative,
-        unit=drawn,
+        unit="replica" if scope == "runs" else word,
         n_a=a.n,
         n_b=b.n,
-        generalises_to=speaks_of(drawn, (*a.replicas, *b.replicas), design),
+        scope="samples" if design == "samples" and scope == "segments" else scope,
+        run_kind=kind_of_runs((*a.replicas, *b.replicas), design),
         se=(pair.se if pair.varies else 0.0) if pair.estimable else None,
         **interval,
         pairing="id" if paired else None,

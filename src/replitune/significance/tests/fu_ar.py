@@ -35,7 +35,7 @@ def fu_ar(
     (within each group unless `strata` is "none"); the note says so.
     """
     a, b = comparison.a, comparison.b
-    contrast = Contrast("fu-ar", comparison, alternative, "replica")
+    contrast = Contrast("fu-ar", comparison, alternative, "replica", scope="runs")
     if a.n != b.n:
         text = f"runs cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; use replica-permutation"
         return contrast.row(None, Note("not-paired", text), pairing="index")

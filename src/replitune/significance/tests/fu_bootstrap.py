@@ -36,7 +36,7 @@ def fu_bootstrap(
     folded_iv(compat, alternative)
     a, b = comparison.a, comparison.b
     iv.strata_of(a, b, strata)
-    contrast = Contrast("fu-bootstrap", comparison, alternative, "replica")
+    contrast = Contrast("fu-bootstrap", comparison, alternative, "replica", scope="runs")
     if min(a.n, b.n) == 1:
         return contrast.row(None, ONE_REPLICA_NOTE)
     mean_a = product(replica_counts(a, strata, samples, rng), comparison.scores_a) / a.n

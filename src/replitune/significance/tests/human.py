@@ -26,7 +26,7 @@ from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, Note, TestResult, without_none
 from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, sharpen
-from replitune.significance.counting import speaks_of
+from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.difference import Difference
 from replitune.significance.system_parts import (
@@ -236,7 +236,6 @@ def human(
     """Test equal expected judgements."""
     pair = pair_of(comparison, scope, unit)
     a, b, alone = pair.a, pair.b, pair.alone
-    drawn = f"replica+{pair.word}" if pair.speaks_of_runs else pair.word
     p = None
     interval: dict[str, float] = {}
     details = {
@@ -261,10 +260,11 @@ def human(
         method="human",
         p=p,
         alternative=alternative,
-        unit=drawn,
+        unit=pair.word,
         n_a=len(a.runs),
         n_b=len(b.runs),
-        generalises_to=speaks_of(drawn, (*replicas[0], *replicas[1])),
+        scope="both" if pair.speaks_of_runs else "segments",
+        run_kind=kind_of_runs((*replicas[0], *replicas[1])),
         se=pair.se if pair.varies else 0.0,
         **interval,
         notes=without_none(*_notes(pair, details["worth"])),

@@ -36,8 +36,8 @@ from replitune.arithmetic import dot, log
 from replitune.errors import ReplituneError
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult
-from replitune.significance.counting import Contrast, speaks_of
+from replitune.significance.base import Comparison, Note, Scope, TestResult
+from replitune.significance.counting import Contrast
 from replitune.significance.critical import TINIEST
 from replitune.significance.system_parts import Analyses, SystemParts, has_documents, ignored_documents
 
@@ -74,9 +74,8 @@ def lmem(
     if design == "nested":
         raise ReplituneError("`lmem` does not support `design: nested`", fix="use `crossed` instead")
     runs = runs and design == "runs"
-    unit = "replica+segment" if runs else "segment"
-    replicas = (*comparison.a.replicas, *comparison.b.replicas)
-    contrast = Contrast("lmem", comparison, alternative, unit, speaks=speaks_of(unit, replicas, design))
+    scope: Scope = "both" if runs else "samples" if design == "samples" else "segments"
+    contrast = Contrast("lmem", comparison, alternative, "segment", scope=scope, design=design)
     shared = Analyses() if analyses is None else analyses
     a, b = (shared.parts(comparison.metric, s, None) for s in (comparison.a, comparison.b))
     table = sums_of_squares(

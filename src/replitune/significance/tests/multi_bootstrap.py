@@ -57,7 +57,7 @@ def multi_bootstrap(
         return pooled
 
     deltas = scores(b, drawn_b) - scores(a, drawn_a)
-    contrast = Contrast("multi-bootstrap", comparison, alternative, f"replica+{unit}", aggregation)
+    contrast = Contrast("multi-bootstrap", comparison, alternative, unit, aggregation, scope="both")
     p: float | None = contrast.p(deltas - contrast.delta)
     note = None
     if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:

@@ -39,7 +39,7 @@ def replica_permutation(
 ) -> TestResult:
     """A against B by their replica scores, splitting within each group of replicas."""
     a, b, metric = comparison.a, comparison.b, comparison.metric
-    contrast = Contrast("replica-permutation", comparison, alternative, "replica")
+    contrast = Contrast("replica-permutation", comparison, alternative, "replica", scope="runs")
     groups = iv.strata_of(a, b, strata)
     splits = math.prod(math.comb(len(x) + len(y), len(x)) for x, y in groups)
     exact = splits <= samples

@@ -110,7 +110,7 @@ def _exact(contrast: Contrast, side: Sides) -> TestResult:
 
 
 def _every_pair(
-    comparison: Comparison, keys: NDArray[np.uint64] | None, alternative: str, unit: str
+    comparison: Comparison, keys: NDArray[np.uint64] | None, alternative: str, unit: iv.Unit
 ) -> TestResult:
     """All n_A n_B pairs of replicas, with the same exchanges; there is no one null distribution."""
     from replitune.significance.exchange import Sides

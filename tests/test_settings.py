@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 
 from replitune.errors import ReplituneError
@@ -114,6 +115,33 @@ def test_a_whole_number_is_a_number():
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_number_is_finite(value):
     assert mistakes(value, Annotated[float, about("x")])
+
+
+SIZES = {
+    Annotated[int | list[str] | None, about("x", ge=2)]: ((2, ["a"], [], None), (1, "a")),
+    Annotated[int | list[str] | None, about("x", min_length=1)]: ((1, ["a"], None), ([], "a")),
+    Annotated[str | float, about("x", pattern="^a")]: (("ab", 0.5), ("b", None)),
+}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_a_bound_of_a_union_holds_for_the_members_that_can_have_it(kind: Any):
+    import jsonschema
+
+    schema = jsonschema.Draft202012Validator(json_schema(kind, {}))
+    taken, refused = SIZES[kind]
+    for value in taken:
+        assert read(kind, value) == value
+        assert schema.is_valid(value)
+    for value in refused:
+        assert mistakes(value, kind)
+        assert not schema.is_valid(value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert read(int, np.int64(3)) == 3
+    assert type(read(float, np.float32(0.5))) is float
+    assert mistakes(np.float64(3.0), int)
 
 
 def test_parameters_without_about_are_no_settings():

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
+import numbers
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -128,6 +128,7 @@ def _hints(declared: Any) -> dict[str, Any]:
     return typing.get_type_hints(declared, include_extras=True)
 
 
+@cache
 def opened(hint: Any) -> tuple[Any, Kind | None, list[msgspec.Meta]]:
     """A type without its annotations, and the kind and the bounds that were in them."""
     extras: list[Any] = []
@@ -200,33 +201,47 @@ class Reading:
         hint, kind, bounds = opened(hint)
         if kind is not None:
             return kind.read(self, value, path)
-        read = self._read_plain(hint, value, path, bounds)
-        if read is not WRONG and not all(_within(read, bound) for bound in bounds):
-            return self.not_allowed(value, path, words_of(hint, bounds))
-        return read
-
-    def _read_plain(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
-        origin = get_origin(hint)
-        if hint is Any:
-            return value
+        if is_model(hint):
+            return self.read_model(hint, value, path)
         if members_of(hint):
             return self._read_union(hint, value, path, bounds)
-        if origin is Literal:
-            return self._read_literal(hint, value, path)
-        if origin in (list, tuple):
-            return self._read_list(hint, value, path, bounds)
-        if origin is dict:
-            return self._read_dict(hint, value, path, bounds)
-        if isinstance(hint, type) and _is_model(hint):
-            return self.read_model(hint, value, path)
-        if fits(hint, value):
-            return float(value) if hint is float else value
-        return self.not_allowed(value, path, words_of(hint, bounds))
+        read, origin = value, get_origin(hint)
+        if origin is dict and isinstance(value, Mapping):
+            read = self._read_items(get_args(hint), value, path)
+        elif origin in (list, tuple) and isinstance(value, (list, tuple)):
+            types = get_args(hint)
+            if Ellipsis in types or origin is list:
+                types = types[:1] * len(value)
+            if len(types) == len(value):
+                read = [self.read(types[i], item, (*path, i)) for i, item in enumerate(value)]
+                read = WRONG if any(item is WRONG for item in read) else read
+        return WRONG if read is WRONG else self._converted(hint, bounds, read, path)
+
+    def _converted(self, hint: Any, bounds: list[msgspec.Meta], value: Any, path: Path_) -> Any:
+        """A plain value, or a list or a mapping whose items have been read."""
+        if hint is Any:
+            return value
+        if isinstance(value, numbers.Number) and hasattr(value, "item"):
+            value = value.item()  # numpy's numbers as Python's
+        try:
+            read = msgspec.convert(value, _shell(hint, *bounds))
+        except msgspec.ValidationError:
+            read = WRONG
+        if read is not WRONG and not (isinstance(read, float) and not math.isfinite(read)):
+            return read
+        allowed = _literals(hint)
+        return self.wrong(
+            path,
+            f"{joined(path)} is not {'one of the allowed values' if allowed else 'allowed'}",
+            found=shown(value),
+            expected=words_of(hint, bounds),
+            fix=did_you_mean(value, [*map(str, allowed)]),
+        )
 
     def _read_union(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
         """The value as the first member that accepts it; else the mistakes of a member of its form."""
         form = None
-        for member in get_args(hint):
+        for member in bounded_members(hint, *bounds):
             attempt = Reading()
             read = attempt.read(member, value, path)
             if read is not WRONG:
@@ -245,41 +260,12 @@ class Reading:
             fix=did_you_mean(value, allowed),
         )
 
-    def _read_literal(self, hint: Any, value: Any, path: Path_) -> Any:
-        allowed = get_args(hint)
-        if any(value == item and type(value) is type(item) for item in allowed):
-            return value
-        return self.wrong(
-            path,
-            f"{joined(path)} is not one of the allowed values",
-            found=shown(value),
-            expected=", ".join(map(str, allowed)),
-            fix=did_you_mean(value, [*map(str, allowed)]),
-        )
-
-    def _read_list(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
-        if not isinstance(value, (list, tuple)):
-            return self.not_allowed(value, path, words_of(hint, bounds))
-        kinds = get_args(hint)
-        if get_origin(hint) is tuple and Ellipsis not in kinds:
-            if len(kinds) != len(value):
-                return self.not_allowed(value, path, words_of(hint, bounds))
-            pairs = list(zip(kinds, value, strict=True))
-        else:
-            pairs = [(kinds[0], item) for item in value]
-        items = [self.read(kind, item, (*path, i)) for i, (kind, item) in enumerate(pairs)]
-        if any(item is WRONG for item in items):
-            return WRONG
-        return tuple(items) if get_origin(hint) is tuple else items
-
-    def _read_dict(self, hint: Any, value: Any, path: Path_, bounds: list[msgspec.Meta]) -> Any:
-        if not isinstance(value, Mapping):
-            return self.not_allowed(value, path, words_of(hint, bounds))
-        of_key, of_value = get_args(hint)
+    def _read_items(self, types: tuple[Any, Any], value: Mapping[Any, Any], path: Path_) -> Any:
+        of_key, of_value = types
         read: dict[Any, Any] = {}
         before = len(self.mistakes)
         for key, item in value.items():
-            if Reading().read(of_key, key, path) is WRONG:
+            if not fits(of_key, key):
                 self.wrong(
                     (*path, key),
                     f"a name is not allowed in {joined(path)}",
@@ -406,43 +392,56 @@ def check_arguments(function: _F) -> _F:
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Whether a value is of a plain type: true is not a number, and 3.0 not a whole one."""
-    if hint is None:
-        return value is None
-    if hint in (int, float) and isinstance(value, bool):
-        return False
-    return isinstance(value, (int, float) if hint is float else hint)
+    """Whether a value is of a type: true is not a number, and 3.0 not a whole one."""
+    return Reading().read(hint, value, ()) is not WRONG
 
 
-def _within(value: Any, bound: msgspec.Meta) -> bool:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return (
-            math.isfinite(value)
-            and (bound.ge is None or value >= bound.ge)
-            and (bound.gt is None or value > bound.gt)
-            and (bound.le is None or value <= bound.le)
-            and (bound.lt is None or value < bound.lt)
-        )
-    if isinstance(value, str) and bound.pattern is not None:
-        return re.search(bound.pattern, value) is not None
-    if isinstance(value, (str, list, tuple, dict)):
-        longest = math.inf if bound.max_length is None else bound.max_length
-        return (bound.min_length or 0) <= len(value) <= longest
-    return True
+def is_model(hint: Any) -> bool:
+    """Whether a type is a mapping of settings."""
+    return isinstance(hint, type) and (issubclass(hint, Settings) or hasattr(hint, "__dataclass_fields__"))
 
 
-def _is_model(hint: type) -> bool:
-    return issubclass(hint, Settings) or hasattr(hint, "__dataclass_fields__")
+def _bounded(hint: Any, bounds: Sequence[msgspec.Meta]) -> Any:
+    return Annotated[(hint, *bounds)] if bounds else hint
+
+
+OF_NUMBERS = ("ge", "gt", "le", "lt")
+OF_LENGTH = ("min_length", "max_length")
+
+
+@cache
+def bounded_members(hint: Any, *bounds: msgspec.Meta) -> list[Any]:
+    """The members of a union, each with those of the union's bounds that can hold for it."""
+    members = []
+    for member in members_of(hint):
+        inner, *_ = opened(member)
+        names: tuple[str, ...] = ()
+        if inner in (int, float):
+            names = OF_NUMBERS
+        elif inner is str or get_origin(inner) in (list, tuple, dict):
+            names = OF_LENGTH if inner is not str else ("pattern", *OF_LENGTH)
+        limits = {n: getattr(b, n) for b in bounds for n in names if getattr(b, n) is not None}
+        members.append(_bounded(member, [msgspec.Meta(**limits)] if limits else []))
+    return members
+
+
+@cache
+def _shell(hint: Any, *bounds: msgspec.Meta) -> Any:
+    """A type with its bounds; of lists and mappings, the items may be anything."""
+    origin, types = get_origin(hint), get_args(hint)
+    if origin in (list, tuple, dict):
+        hint = origin[tuple(kind if kind is Ellipsis else Any for kind in types)]
+    return _bounded(hint, bounds)
 
 
 def _has_form(hint: Any, value: Any) -> bool:
-    """Whether a type takes mappings, if `value` is one, or else lists, whatever these contain."""
+    """Whether a type takes mappings, if `value` is one, or else lists, whatever items `value` has."""
     hint, kind, _ = opened(hint)
     if kind is not None:
         return True
     if isinstance(value, dict):
-        return get_origin(hint) is dict or (isinstance(hint, type) and _is_model(hint))
-    return get_origin(hint) in (list, tuple)
+        return get_origin(hint) is dict or is_model(hint)
+    return bool(value) and get_origin(hint) in (list, tuple)
 
 
 def _literals(hint: Any) -> tuple[Any, ...]:
@@ -492,7 +491,7 @@ def _plain_words(hint: Any) -> str:
         return f"a list of {len(inner)}: {', '.join(words_of(kind, []) for kind in inner)}"
     if origin in (list, tuple):
         return f"a list, each of which is {words_of(inner[0], [])}"
-    if origin is dict or (isinstance(hint, type) and _is_model(hint)):
+    if origin is dict or is_model(hint):
         return "a mapping, key: value"
     return WORDS.get(hint, str(hint))
 
@@ -512,7 +511,7 @@ def from_text(hint: Any, text: str) -> Any:
     if members := members_of(hint):
         for member in sorted(members, key=lambda kind: kind is str):
             value = from_text(member, text)
-            if Reading().read(member, value, ()) is not WRONG:
+            if fits(member, value):
                 return value
         return text
     if get_origin(hint) is Literal:
@@ -548,60 +547,30 @@ NOT_OF_ITS_KIND = (ValueError, OverflowError, LookupError, AttributeError)
 
 def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; those of settings classes are added to `definitions` under their names."""
-    hint, kind, metas = opened(hint)
-    schema = _plain_schema(hint, definitions) if kind is None else kind.schema(definitions)
-    for meta in metas:
-        schema = {**schema, **_schema_of_bounds(meta, hint)}
-    return schema
-
-
-SCHEMA_WORDS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-    "pattern": "pattern",
-    "description": "description",
-}
-
-
-def _schema_of_bounds(meta: msgspec.Meta, hint: Any) -> dict[str, Any]:
-    bounds = {
-        word: getattr(meta, name) for name, word in SCHEMA_WORDS.items() if getattr(meta, name) is not None
-    }
-    what = "Length" if hint is str else "Properties" if get_origin(hint) is dict else "Items"
-    if meta.min_length is not None:
-        bounds[f"min{what}"] = meta.min_length
-    if meta.max_length is not None:
-        bounds[f"max{what}"] = meta.max_length
-    return bounds
-
-
-def _plain_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return {}
-    if members_of(hint):
-        return {"anyOf": [json_schema(member, definitions) for member in inner]}
-    if origin is Literal:
-        return {"enum": list(inner)}
-    if origin in (list, tuple):
-        fixed = origin is tuple and Ellipsis not in inner
-        length = {"minItems": len(inner), "maxItems": len(inner)} if fixed else {}
-        return {"type": "array", "items": json_schema(inner[0], definitions), **length}
-    if origin is dict:
-        return {
-            "type": "object",
-            "propertyNames": json_schema(inner[0], definitions),
-            "additionalProperties": json_schema(inner[1], definitions),
-        }
-    if isinstance(hint, type) and _is_model(hint):
+    hint, kind, bounds = opened(hint)
+    schema: dict[str, Any] = {}
+    if kind is not None:
+        schema = kind.schema(definitions)
+    elif is_model(hint):
         if hint.__name__ not in definitions:
             definitions[hint.__name__] = {}  # it may contain itself
             definitions[hint.__name__] = model_schema(hint, definitions)
-        return {"$ref": f"#/$defs/{hint.__name__}"}
-    names = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    return {"type": names.get(hint, "null")}
+        schema = {"$ref": f"#/$defs/{hint.__name__}"}
+    elif members_of(hint):
+        schema = {"anyOf": [json_schema(member, definitions) for member in bounded_members(hint, *bounds)]}
+    elif get_origin(hint) is Literal:
+        schema = {"enum": [*get_args(hint)]}  # msgspec would sort them
+    else:
+        schema = msgspec.json.schema(_shell(hint, *bounds))
+        if get_origin(hint) is dict:
+            of_key, of_value = (json_schema(inner, definitions) for inner in get_args(hint))
+            schema |= {"propertyNames": of_key, "additionalProperties": of_value}
+        elif "prefixItems" in schema:
+            schema["prefixItems"] = [json_schema(inner, definitions) for inner in get_args(hint)]
+        elif get_origin(hint) in (list, tuple):
+            schema["items"] = json_schema(get_args(hint)[0], definitions)
+    sentence = _description(_bounded(hint, bounds))
+    return {**schema, "description": sentence} if sentence else schema
 
 
 def model_schema(declared: Callable[..., Any], definitions: dict[str, Any]) -> dict[str, Any]:

@@ -73,6 +73,21 @@ def test_messages_have_file_and_line(tmp_path: Path):
     assert path.read_text().split("\n")[error.value.line - 1] == "  samples: -1"
 
 
+@pytest.mark.parametrize("number", ["1:30", "010", "1_000", "0b11", "1:30.5", "1_0.5"])
+def test_a_number_that_versions_of_yaml_read_differently_is_an_error(tmp_path: Path, number: str):
+    """YAML 1.1, which Snakemake reads, makes 90 of 1:30; in YAML 1.2 it is text."""
+    file = write(tmp_path, f"experiment: x\nlist: [{{seed: {number}}}]\n")
+    with pytest.raises(ReplituneError, match="versions of YAML") as error:
+        read_yaml(file)
+    assert (error.value.line, error.value.found) == (2, number)
+    assert read_yaml(write(tmp_path, f"seed: '{number}'\n"))[0] == {"seed": number}
+
+
+def test_plain_numbers_are_read_as_they_stand(tmp_path: Path):
+    data, _ = read_yaml(write(tmp_path, "a: [0, -3, +4, 0x1F, 0.5, 007.5, 1.0e-3, .5, 1., 2011]\n"))
+    assert data["a"] == [0, -3, 4, 31, 0.5, 7.5, 1e-3, 0.5, 1.0, 2011]
+
+
 def test_a_key_given_twice_is_an_error(tmp_path: Path):
     path = write(tmp_path, "experiment: x\nseed: 1\nseed: 2\n")
     with pytest.raises(ReplituneError, match="`seed` is given twice") as error:

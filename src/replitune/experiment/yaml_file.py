@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,13 @@ from replitune.settings import NOT_OF_ITS_KIND, Mistake, Path_, Reading, joined
 
 LARGEST = 200_000
 """The most keys and values of an experiment file, with aliases expanded."""
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+NUMBER = re.compile(
+    r"[-+]?(0|[1-9]\d*|0x[\da-fA-F]+|(\.\d+|\d+\.\d*)([eE][-+]?\d+)?|\.(inf|Inf|INF))|\.(nan|NaN|NAN)",
+    re.ASCII,
+)
+"""A number that YAML 1.1, which Snakemake reads, and YAML 1.2 read alike: not ``1:30``, which is 90 in
+1.1, nor ``010`` or ``1_000``."""
 
 
 class ExperimentError(ReplituneError):
@@ -94,12 +102,22 @@ def read_yaml(file: str | Path) -> tuple[dict[str, Any], Source]:
             expected="key: value lines, such as `experiment: NAME`",
         )
     source = Source(file)
-    twice: list[Mistake] = []
-    for path, line, duplicate in _key_lines(node, ()):
+    mistakes: list[Mistake] = []
+    for path, line, value, duplicate in _places(node, ()):
         source.lines[path] = line
         if duplicate:
-            twice.append(Mistake(path, f"key `{path[-1]}` is given twice", fix="remove one of them"))
-    source.stop(twice)
+            mistakes.append(Mistake(path, f"key `{path[-1]}` is given twice", fix="remove one of them"))
+        elif value.tag in NUMBERS and value.style is None and not NUMBER.fullmatch(value.value):
+            mistakes.append(
+                Mistake(
+                    path,
+                    f"{joined(path)}: versions of YAML read this number differently",
+                    found=value.value,
+                    expected="a plain number, such as 90 or 0.5",
+                    fix="write it plainly, or in quotes if it is text",
+                )
+            )
+    source.stop(mistakes)
     return data, source
 
 
@@ -130,19 +148,20 @@ def _place(data: Mapping[str, Any], experiment: Any) -> Path_ | None:
     return None
 
 
-def _key_lines(node: Any, path: Path_) -> Iterator[tuple[Path_, int, bool]]:
+def _places(node: Any, path: Path_) -> Iterator[tuple[Path_, int, Any, bool]]:
+    """Each place with its line, its value, and whether its key was there before."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
             here = (*path, key.value)
-            yield here, key.start_mark.line + 1, key.value in seen and key.value != "<<"
+            yield here, key.start_mark.line + 1, value, key.value in seen and key.value != "<<"
             seen.add(key.value)
-            yield from _key_lines(value, here)
+            yield from _places(value, here)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             here = (*path, index)
-            yield here, value.start_mark.line + 1, False
-            yield from _key_lines(value, here)
+            yield here, value.start_mark.line + 1, value, False
+            yield from _places(value, here)
 
 
 def _require_small(node: Any, file: str | Path) -> None:

@@ -54,9 +54,9 @@ from scipy.special import ndtr, ndtri
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.system_parts import (
     FEW_CONTRIBUTING,
-    FEW_DOCUMENTS,
+    FEW_UNITS,
+    FEWEST_UNITS,
     SMALLEST_CONTRIBUTING,
-    SMALLEST_DOCUMENTS,
     contributing,
     contributing_df,
 )
@@ -315,8 +315,8 @@ def count(cell: Cell, drawn: Drawn) -> dict[str, Array]:
             values, nus, variance = parts.values, parts.nus, parts.variance
         units = np.where(10 * s.seg > variance, units, np.inf)
         U = drawn.d.shape[1]
-        has_p = (units >= min(SMALLEST_CONTRIBUTING, U / 4)) & (drawn.documents >= SMALLEST_DOCUMENTS)
-        note = (units < min(FEW_CONTRIBUTING, U)) | (drawn.documents < FEW_DOCUMENTS)
+        has_p = (units >= min(SMALLEST_CONTRIBUTING, U / 4)) & (drawn.documents >= FEWEST_UNITS)
+        note = (units < min(FEW_CONTRIBUTING, U)) | (drawn.documents < FEW_UNITS)
         if cell.kind == "failures":
             note |= unstable_run(drawn.summary)
         delta = s.delta

@@ -58,7 +58,7 @@ from replitune.metrics.bleu import Bleu
 from replitune.running.files import atomic_open
 from replitune.significance.studies.calibrate import wilson
 from replitune.significance.studies.simulate import Design, mean_scores
-from replitune.significance.system_parts import FEW_DOCUMENTS
+from replitune.significance.system_parts import FEW_UNITS
 from replitune.streams import stream
 
 SEED = 2011
@@ -126,7 +126,7 @@ class Cell:
     def gated(self) -> bool:
         fewest = min(self.n_a, self.n_b) // (TUNERS if self.metric == "tuners" else 1)
         normal = self.runs == "normal" and self.metric != "binary"
-        few = 0 < self.effective < FEW_DOCUMENTS
+        few = 0 < self.effective < FEW_UNITS
         return self.shift == 0 and fewest > 2 and normal and not few
 
 

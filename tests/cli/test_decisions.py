@@ -207,6 +207,43 @@ def test_a_run_unlike_all_others_decides_nothing_unless_that_is_allowed(
 
 
 @pytest.mark.parametrize(
+    ("runs", "documents", "unit", "allow", "said"),
+    [
+        (2, 60, "auto", "--allow-two-runs", "Two runs: p is approximate"),
+        (4, 10, "segment", "--allow-ignored-documents", "The segments of 10 documents are taken as"),
+    ],
+)
+def test_what_makes_p_approximate_decides_nothing_unless_that_is_allowed(
+    replitune: Callable[..., Ran],
+    tmp_path: Path,
+    runs: int,
+    documents: int,
+    unit: str,
+    allow: str,
+    said: str,
+):
+    rng = np.random.default_rng(6)
+    rows = [
+        (system, run, f"d{i % documents}", i, shift + rng.normal(0, 0.02))
+        for system, shift in (("base", 5), ("good", 8))
+        for run in range(runs)
+        for i in range(60)
+    ]
+    path = tmp_path / "t.csv"
+    columns = ["system", "run", "document", "segment", "score"]
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    for more, code in (((), 3), ((allow,), 0)):
+        ran = decide(replitune, path, "good", "better", "--unit", unit, *more)
+        assert ran.code == code
+        assert f"! {said}" in ran.out, "in the block of the sentence"
+        (pair,) = json.loads(ran.out.splitlines()[-1])["pairs"]
+        assert (pair["refused"] == []) == (code == 0)
+        if code:
+            assert pair["refused"][0].startswith(said)
+            assert allow in pair["refused"][0]
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--pairs", "base:like", "--fail-unless", "same"], "`same` needs a margin for score"),

@@ -297,10 +297,15 @@ def test_two_replicas_in_a_group_carry_a_note():
     assert "two runs in a group" in result.note
 
 
-def test_one_segment_gives_no_p():
-    result = crossed(comparison(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]])))
-    assert result.p is None
-    assert "one segment" in result.note
+def test_one_segment_says_nothing_about_others():
+    a, b = np.array([[1.0], [2.0], [2.5]]), np.array([[3.0], [4.0], [4.2]])
+    result = crossed(comparison(a, b))
+    assert result.p == pytest.approx(crossed(comparison(a, b), scope="runs").p)
+    assert result.scope == "runs"
+    assert "only 1 segment" in result.note
+    alone = crossed(comparison(a, b), scope="segments")
+    assert alone.p is None
+    assert "one segment" in alone.note
 
 
 def test_zero_variance_gives_no_p():
@@ -322,17 +327,54 @@ def test_zero_denominator_has_a_result():
     assert crossed(comparison(nothing, nothing, CountBleu())).p == 1.0
 
 
-def test_few_documents_give_no_p_or_a_note():
+@pytest.mark.parametrize("unit", ["auto", "document"])
+def test_few_documents_say_nothing_about_new_text_or_have_a_note(unit):
     rng = np.random.default_rng(33)
     a, b = two_way(rng, 3, 120), two_way(rng, 3, 120)
-    few = crossed(comparison(a, b, documents=np.arange(120) // 24), unit="document")
-    assert few.p is None
-    assert "5.0 effective documents" in few.note
-    some = crossed(comparison(a, b, documents=np.arange(120) // 10), unit="document")
-    assert some.p is not None
-    assert "12.0 effective documents" in some.note
     uneven = np.where(np.arange(120) < 100, 0, np.arange(120) - 99)
-    assert crossed(comparison(a, b, documents=uneven), unit="document").p is None
+    for documents in (np.zeros(120, int), np.arange(120) // 24, uneven):
+        few = comparison(a, b, documents=documents)
+        found = crossed(few, unit=unit)
+        assert found.scope == "runs"
+        assert found.p == crossed(few, scope="runs").p
+        assert "this-text-alone" in [note.code for note in found.notes]
+        samples = crossed(few, unit=unit, design="samples")
+        assert (samples.scope, samples.run_kind) == ("runs", "sample")
+        assert crossed(few, scope="segments", unit=unit).p is None
+    found = crossed(comparison(a, b, documents=np.arange(120) // 24), unit=unit)
+    assert "5.0 effective documents" in found.note
+    some = crossed(comparison(a, b, documents=np.arange(120) // 10), unit=unit)
+    assert (some.scope, some.unit) == ("both", "document")
+    assert "12.0 effective documents: p is approximate" in some.note
+
+
+@pytest.mark.parametrize("N", [2, 5, 6])
+def test_few_segments_say_nothing_about_new_text_or_have_a_note(N):
+    rng = np.random.default_rng(36)
+    few = comparison(two_way(rng, 4, N), two_way(rng, 4, N))
+    found = crossed(few)
+    code = "few-segments" if N == 6 else "this-text-alone"
+    assert [note.code for note in found.notes if "segments" in note.text] == [code]
+    assert found.scope == ("both" if N == 6 else "runs")
+    assert (crossed(few, scope="segments").p is None) == (N < 6)
+    many = crossed(comparison(two_way(rng, 4, 20), two_way(rng, 4, 20)))
+    assert "few-segments" not in [note.code for note in many.notes]
+
+
+@pytest.mark.parametrize("sizes", [[20] * 10, [8, 12] * 5 + [20] * 5])
+def test_ten_documents_keep_the_level(sizes):
+    """Documents with a third of the variance of segments; as segments, .05 would be .2 and more."""
+    rng = np.random.default_rng(37)
+    documents = np.repeat(np.arange(len(sizes)), sizes)
+    found = np.zeros(2)
+    for _ in range(400):
+        effects = rng.normal(0, 0.5, (2, len(sizes)))[:, documents]
+        a, b = (two_way(rng, 3, len(documents), noise=0.3) + effect for effect in effects)
+        pair = comparison(a, b, documents=documents)
+        rows = [crossed(pair, scope="segments", unit=unit) for unit in ("auto", "segment")]
+        found += [row.p is not None and row.p <= 0.05 for row in rows]
+    assert found[0] <= 33, "of 400: .05 and three standard errors"
+    assert found[1] > 60
 
 
 def test_kink_is_told():

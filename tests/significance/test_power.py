@@ -95,7 +95,9 @@ def test_documents_are_the_unit_where_crossed_has_them():
     assert Planned(found.model, design(found)).se == pytest.approx(crossed(pair).se, rel=1e-9)
     assert (found.units * found.segments) == pytest.approx(120**2 / (15 * 9 + 15 * 25))
     few = pilot(comparison(A, B, documents=np.repeat(np.arange(10), 12)))
-    assert few.unit == "segment", "as `auto` has it below 20 effective documents"
+    assert few.unit == "document"
+    fewest = pilot(comparison(A, B, documents=np.repeat(np.arange(5), 24)))
+    assert fewest.unit == "segment", "below 6 effective documents"
     detected = Planned(found.model, design(found)).detectable()
     assert detected > Planned(pilot(pair, unit="segment").model, design(found)).detectable()
 

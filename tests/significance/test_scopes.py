@@ -139,14 +139,16 @@ def test_samples_that_differ_as_wholes_are_told():
 # -- documents ----------------------------------------------------------------------------
 
 
-def test_documents_are_the_unit_where_there_are_twenty():
+def test_documents_are_the_unit_where_they_are_known():
     rng = np.random.default_rng(9)
     a, b = two_way(rng, 3, 120), two_way(rng, 3, 120)
-    many = crossed(comparison(a, b, documents=np.arange(120) // 6))
-    few = crossed(comparison(a, b, documents=np.arange(120) // 12))
-    assert (many.scope, many.unit) == ("both", "document")
-    assert (few.scope, few.unit) == ("both", "segment")
-    assert "documents-ignored" in codes(few)
+    for size in (6, 20):
+        known = comparison(a, b, documents=np.arange(120) // size)
+        assert (crossed(known).scope, crossed(known).unit) == ("both", "document")
+        assert crossed(known).p == crossed(known, unit="document").p
+        ignored = crossed(known, unit="segment")
+        assert (ignored.scope, ignored.unit) == ("both", "segment")
+        assert "documents-ignored" in codes(ignored)
     with pytest.raises(ReplituneError, match="no documents"):
         crossed(comparison(a, b), unit="document")
 
@@ -157,7 +159,7 @@ def test_what_ignoring_documents_costs_is_said():
     documents = np.arange(160) // 20
     effect = rng.normal(size=8)[documents]
     a, b = np.zeros((2, 160)) + rng.normal(0, 1e-9, (2, 160)), effect + np.zeros((2, 1))
-    found = crossed(comparison(a, b, documents=documents))
+    found = crossed(comparison(a, b, documents=documents), unit="segment")
     (said,) = [note.text for note in found.notes if note.code == "documents-ignored"]
     assert "correlation within documents is 1.00" in said
     V_seg = np.var(effect, ddof=1) / 160
@@ -417,19 +419,17 @@ def test_partial_conjunction_by_hand():
 # -- bad input ----------------------------------------------------------------------------
 
 
-def test_two_documents_have_no_p_and_say_so():
+def test_segments_of_two_documents_have_a_p_where_that_is_asked_for():
     rng = np.random.default_rng(30)
     a, b = two_way(rng, 3, 40), two_way(rng, 3, 40)
-    pair = comparison(a, b, documents=np.arange(40) // 20)
-    by_document = crossed(pair, unit="document")
-    assert by_document.p is None
-    assert "few-documents" in codes(by_document)
-    by_segment = crossed(pair)
-    assert 0 < by_segment.p <= 1
-    assert "documents-ignored" in codes(by_segment)
-    one = crossed(comparison(a, b, documents=np.zeros(40, int)))
-    assert 0 < one.p <= 1
-    assert "documents-ignored" in codes(one)
+    for documents in (np.arange(40) // 20, np.zeros(40, int)):
+        pair = comparison(a, b, documents=documents)
+        no_p = crossed(pair, scope="segments")
+        assert no_p.p is None
+        assert codes(no_p) & {"few-documents", "one-unit"}
+        by_segment = crossed(pair, unit="segment")
+        assert 0 < by_segment.p <= 1
+        assert "documents-ignored" in codes(by_segment)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from replitune.report.contents import LATEX_TABLES
 from replitune.running.files import atomic_open
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
-from replitune.significance.settings import ReplicaDesign, Rule, TestSettings
+from replitune.significance.settings import ALLOWED, ReplicaDesign, Rule, TestSettings
 
 if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport
@@ -187,12 +187,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write what --fail-unless decides as JUnit XML, a test for each pair",
     )
-    parser.add_argument(
-        "--allow-odd-runs",
-        action="store_true",
-        help="let --fail-unless decide even if one run is so far from the others that the runs of its "
-        "system are not normally distributed",
-    )
+    for name, (_, what) in ALLOWED.items():
+        parser.add_argument(
+            f"--allow-{name}",
+            action="append_const",
+            const=name,
+            dest="allow",
+            help=f"let --fail-unless decide even if {what}",
+        )
     parser.add_argument(
         "--looks",
         nargs="*",
@@ -288,7 +290,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from replitune.results.decision import decide, junit
 
-    decision = decide(report.results, options.fail_unless, report.comparison.doubts, options.allow_odd_runs)
+    decision = decide(report.results, options.fail_unless, report.comparison.doubts, options.allow or ())
     if options.junit is not None:
         with atomic_open(options.junit) as handle:
             handle.write(junit(decision))

@@ -7,14 +7,14 @@ nothing about other runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from replitune.errors import ReplituneError
 from replitune.results.answer import Answer
 from replitune.results.result import Result
-from replitune.significance.settings import Rule
+from replitune.significance.settings import ALLOWED, Rule
 from replitune.statistics.plausibility import Doubt
 
 ODD_RUN = 0.01
@@ -64,16 +64,15 @@ def junit(decision: Decision) -> str:
 
 
 def decide(
-    results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = (), allow_odd_runs: bool = False
+    results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = (), allow: Collection[str] = ()
 ) -> Decision:
     """Whether, in every pair (A, B), B is better than A, not worse than A by the margin, or the same
-    within it. Never for outputs that can hardly be translations of these segments, nor, unless that is
-    allowed, where a run is so odd that its system's runs are not normal: such a system would pass too
-    often, when none of its bad runs was drawn."""
+    within it. Never for outputs that can hardly be translations of these segments, nor where p is not
+    what it says, unless that is allowed (by names in `ALLOWED`). So a run that is odd enough to show that
+    its system's runs are not normal is refused: such a system would pass too often, when none of its
+    bad runs was drawn."""
     pairs = tuple(
-        _pair(result, answer, rule, doubts, allow_odd_runs)
-        for result in results
-        for answer in result.answers
+        _pair(result, answer, rule, doubts, allow) for result in results for answer in result.answers
     )
     if not pairs:
         raise ReplituneError("no pair was tested, so nothing can be decided")
@@ -81,7 +80,7 @@ def decide(
 
 
 def _pair(
-    result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt], allow_odd_runs: bool
+    result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt], allow: Collection[str]
 ) -> dict[str, Any]:
     if result.neutral:
         raise ReplituneError(f"for {result.metric}, neither more nor less is better")
@@ -98,8 +97,11 @@ def _pair(
         text = f"{answer.grave[0].sentence} No rule can be decided from these outputs; next: {answer.next}"
         refused.append(text)
     p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
-    if test.details.get("p_odd_run", 1.0) <= ODD_RUN and not allow_odd_runs:
-        refused += [note.text for note in test.notes if note.code == "unstable-run"]
+    normal = test.details.get("p_odd_run", 1.0) > ODD_RUN
+    for name, (code, _) in ALLOWED.items():
+        if name not in allow and not (name == "odd-runs" and normal):
+            found = (caveat for caveat in answer.trust if caveat.code == code)
+            refused += [f"{caveat.text} (--allow-{name})" for caveat in found]
     return {
         "testset": result.testset,
         "metric": result.metric,

@@ -241,6 +241,7 @@ NO_P_WORDS = {
     "one-replica": "one run: the noise of runs is unknown",
     "one-unit": "one segment",
     "few-documents": "too few documents",
+    "few-segments": "too few segments",
     "zero-variance": "zero variance",
 }
 """Why a look has no p, by the code of the test's note."""

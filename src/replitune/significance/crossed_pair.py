@@ -23,12 +23,13 @@ from replitune.significance.next_run import NextRun, spread_of
 from replitune.significance.noise_ratio import Bound, Bounded
 from replitune.significance.simultaneous import Estimate
 from replitune.significance.system_parts import (
-    FEW_DOCUMENTS,
-    SMALLEST_DOCUMENTS,
+    FEW_UNITS,
+    FEWEST_UNITS,
     SystemParts,
     contributing_df,
     contributing_note,
     few_contributing,
+    units_note,
 )
 from replitune.significance.variances import VarianceRow, variance_table
 
@@ -186,8 +187,9 @@ class CrossedPair(Difference):
         """1 if higher scores are better, -1 if lower ones are."""
         return 1.0 if self.higher_is_better else -1.0
 
-    def notes(self, G_eff: float, unit: str, design: str) -> list[Note | None]:
-        """What a reader must know about the design and single runs."""
+    def notes(self, size: float, unit: str, design: str) -> list[Note | None]:
+        """What a reader must know about the design and single runs; size: of the test set, in these
+        units."""
         notes: list[Note | None] = []
         if self.scope != "segments" and self.lonely:
             text = f"one run of {' and of '.join(self.lonely)}: no p, as the noise of runs is unknown"
@@ -206,10 +208,8 @@ class CrossedPair(Difference):
             of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
             text = f"two runs{of}: p is approximate (.05 can be .06 to .07)"
             notes.append(Note("two-replicas", text))
-        if G_eff < FEW_DOCUMENTS:
-            what = "no p" if G_eff < SMALLEST_DOCUMENTS else "p is approximate"
-            text = f"only {G_eff:.1f} effective documents: {what}"
-            notes.append(Note("few-documents", text))
+        if self.scope != "runs" and size < FEW_UNITS:
+            notes.append(units_note(size, unit, "no p" if size < FEWEST_UNITS else "p is approximate"))
         notes.append(contributing_note(*self.contributing, unit))
         if not self.varies:
             notes.append(Note("zero-variance", "zero variance"))

@@ -23,9 +23,10 @@ from replitune.significance.base import Comparison, Note
 from replitune.significance.noise_ratio import Bound, bound_of
 from replitune.statistics.systems import SystemStatistics
 
-SMALLEST_DOCUMENTS = 6.0
-"""Fewer effective documents than this: no p."""
-FEW_DOCUMENTS = 20.0
+FEWEST_UNITS = 6.0
+"""Fewer segments, or effective documents, than this say nothing about new text."""
+FEW_UNITS = 20.0
+"""With fewer than this, p is approximate."""
 MANY_CONTRIBUTING, FEW_CONTRIBUTING, SMALLEST_CONTRIBUTING = 100.0, 30.0, 6.0
 """If fewer units than this make up the difference: fewer degrees of freedom, a note, no p."""
 KEPT_BYTES = 256 << 20
@@ -302,10 +303,25 @@ def unit_of(comparison: Comparison, unit: str, scope: str) -> str:
             expected="a document id for each segment",
             fix="give the test set its documents, or leave `unit` to `auto`",
         )
-    if unit != "auto":
-        return unit
-    enough = known and effective_documents(comparison.documents) >= FEW_DOCUMENTS
-    return "document" if enough else "segment"
+    return {"auto": "document" if known else "segment"}.get(unit, unit)
+
+
+def effective_units(comparison: Comparison, unit: str) -> float:
+    """How many segments, or effective documents, the test set has."""
+    return effective_documents(comparison.documents) if unit == "document" else float(comparison.segments)
+
+
+def units_note(size: float, unit: str, what: str) -> Note:
+    """A note on a test set of few units, and what follows from that."""
+    if unit == "segment":
+        return Note("few-segments", f"only {size:.0f} segment{'s' if size > 1 else ''}: {what}")
+    return Note("few-documents", f"only {size:.1f} effective documents: {what}")
+
+
+def this_text_note(size: float, unit: str) -> Note:
+    """A note that a test set is too small to stand for new text."""
+    why = "too few for an answer about new text, so it is about this text alone"
+    return Note("this-text-alone", units_note(size, unit, why).text)
 
 
 def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float) -> Note | None:
@@ -358,7 +374,8 @@ def spread_of_sums(
     statistics (n, N, K), sums (n, K). The interaction is counted twice: a little too large a covariance.
     """
     n, N, K = statistics.shape
-    if N < 2:
+    units = N if documents is None else int(documents.max()) + 1
+    if units < 2:
         return np.asarray(sums, np.float64).mean(axis=0), np.zeros((K, K))
     total = np.zeros((N, K))
     for r in range(n):
@@ -368,7 +385,6 @@ def spread_of_sums(
     total -= centre / N
     if documents is not None:
         total = document_sums(total.T, documents).T
-    units = len(total)
     spread = units / (units - 1) * gram(total.T)
     if n > 1:
         spread = spread + covariance(np.asarray(sums, np.float64).T) / n

@@ -21,7 +21,7 @@ class Human(MetricsStage):
 
     NAME = "human"
     LOG = "human/{testset}"
-    VERSION = 2
+    VERSION = 3
     tests: dict[str, Any]
     judgements: str
 

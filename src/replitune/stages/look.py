@@ -19,7 +19,7 @@ class Look(Stage):
 
     NAME = "look"
     MEMORY_MB = 350, 95.0
-    VERSION = 3
+    VERSION = 4
     LOG = "look/{look}"
     WAITS_FOR_LOOKS = True
     number: int

@@ -101,7 +101,7 @@ class Power(Study):
     NAME = "power"
     MEMORY_MB = 240, 85.0
     LOG = "power/{testset}/{metric}"
-    VERSION = 3
+    VERSION = 4
     TESTS = ("pairs", "alpha", "paired_replicas", "margin")
 
     @classmethod
@@ -124,7 +124,7 @@ class Replication(Study):
     """What fewer replicas could have shown."""
 
     NAME = "replication"
-    VERSION = 3
+    VERSION = 4
     LOG = "replication/{testset}/{metric}"
     TESTS = ("pairs", "alpha")
 
@@ -144,7 +144,7 @@ class Calibrate(Study):
 
     NAME = "calibrate"
     LOG = "calibrate/{testset}/{metric}"
-    VERSION = 4
+    VERSION = 5
 
     @classmethod
     def is_possible(cls, experiment: Experiment, testset: str) -> bool:

@@ -87,7 +87,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 15
+    VERSION = 16
     tests: dict[str, Any]
     design: str
     """What replicas are."""

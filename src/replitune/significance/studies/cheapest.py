@@ -28,7 +28,7 @@ from replitune.significance.studies.power import (
     segments_needed,
     testset_size,
 )
-from replitune.significance.system_parts import FEW_DOCUMENTS
+from replitune.significance.system_parts import FEW_UNITS
 
 FEWEST_RUNS = 3
 """With two, the level of `crossed` is approximate."""
@@ -99,9 +99,7 @@ class Search:
         least = min(FEWEST_SEGMENTS, self.pilot.segments)
         if self.pilot.documents is not None:
             effective = self.pilot.units * self.pilot.segments
-            least = max(
-                least, int(np.ceil((np.minimum(FEW_DOCUMENTS, effective) / self.pilot.units).max()))
-            )
+            least = max(least, int(np.ceil((np.minimum(FEW_UNITS, effective) / self.pilot.units).max())))
         return least
 
     def detectable(self, n: int, N: int) -> float:

@@ -26,7 +26,7 @@ from replitune.errors import ReplituneError
 from replitune.replicas import same_shares
 from replitune.significance.base import Comparison
 from replitune.significance.components import Components, components, sides_of
-from replitune.significance.system_parts import SMALLEST_DOCUMENTS, analyse, unit_of, weighted
+from replitune.significance.system_parts import FEWEST_UNITS, analyse, effective_units, unit_of, weighted
 from replitune.significance.variances import REST, RUNS, VarianceRow
 
 
@@ -192,6 +192,8 @@ def pilot(
             fix="tune each system once more",
         )
     units = [unit_of(one, unit, "both") for one in given]
+    if unit == "auto" and any(effective_units(one, "document") < FEWEST_UNITS for one in given):
+        units = ["segment"] * len(given)
     documents = [one.documents if of == "document" else None for one, of in zip(given, units, strict=True)]
     of_a, of_b = (
         weighted(
@@ -207,11 +209,11 @@ def pilot(
     parts = components(sides, of_a.blocks)
     nus = np.array([block.nu for block in of_a.blocks])
     fewest = min((nu + 1 for nu, of in zip(nus, units, strict=True) if of == "document"), default=np.inf)
-    if fewest < SMALLEST_DOCUMENTS:
+    if fewest < FEWEST_UNITS:
         raise ReplituneError(
             "too few documents to plan by",
             found=f"{fewest:.1f} effective documents",
-            expected=f"at least {SMALLEST_DOCUMENTS:g}, as for a p",
+            expected=f"at least {FEWEST_UNITS:g}, as for a p",
             fix="give `unit: segment`, which takes segments as independent",
         )
     N = sum(one.segments for one in given)

@@ -41,7 +41,7 @@ class PowerSettings(Settings, frozen=True):
         Literal["auto", "segment", "document"],
         about(
             "What is new in a new test set: segments, or documents of the size at hand. `auto`: "
-            "documents where there are 20 effective ones, as `crossed` has it."
+            "documents where 6 effective ones are known."
         ),
     ] = "auto"
 

@@ -30,23 +30,21 @@ from replitune.significance.difference import margin_iv
 from replitune.significance.noise_ratio import Bound
 from replitune.significance.settings import Design
 from replitune.significance.system_parts import (
-    SMALLEST_DOCUMENTS,
+    FEWEST_UNITS,
     Analyses,
     SystemParts,
-    effective_documents,
+    effective_units,
     has_documents,
     ignored_documents,
     samples_as_runs,
+    this_text_note,
     unit_of,
     weighted,
 )
 
 UnitOrAuto = Annotated[
     Literal["auto", "segment", "document"],
-    about(
-        "What is new in a new test set: segments, or documents. `auto`: documents where there are "
-        "20 effective ones."
-    ),
+    about("What is new in a new test set: segments, or documents. `auto`: documents where they are known."),
 ]
 
 
@@ -86,6 +84,9 @@ def crossed(
 ) -> TestResult:
     """Test that expected scores are equal; on a suite, delta is the weighted sum over its test sets.
 
+    A test set of fewer than 6 segments, or effective documents, says nothing about new text: scope `both`
+    is then `runs`, and scope `segments` has no p.
+
     The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
     gives p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
 
@@ -99,8 +100,14 @@ def crossed(
         if not np.isfinite(metric.score(system.sums)).all():
             raise ReplituneError(f"{metric.id} has no finite score for system {system.name}")
     shared = Analyses() if analyses is None else analyses
-    scope = "segments" if (design, scope) == ("samples", "both") else scope
     units = [unit_of(c, unit, scope) for c in comparisons]
+    size, smallest = min((effective_units(c, of), of) for c, of in zip(comparisons, units, strict=True))
+    notes: list[Note | None] = []
+    if scope == "both" and size < FEWEST_UNITS:
+        scope = "runs"
+        notes.append(this_text_note(size, smallest))
+    elif (design, scope) == ("samples", "both"):
+        scope = "segments"
     documents = [
         c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
     ]
@@ -121,15 +128,11 @@ def crossed(
         noise_ratio_iv(sides_of(a, b, strata, paired), scope, design)
         bound = shared.bound(metric, noise_ratio, [a.scores, b.scores])
     pair = pair_of(a, b, None if bound is None or bound.contradicted else bound)
-    G_eff = min(
-        (effective_documents(d) for d in documents if d is not None and scope != "runs"), default=np.inf
-    )
-    notes: list[Note | None] = []
     if bound is not None:
         notes.append(bound.note())
     if pools_groups(a, b, strata):
         notes.append(Note("pooled-groups", "one group has a single run: all groups are pooled"))
-    notes += pair.notes(G_eff, units[0], design)
+    notes += pair.notes(size, smallest, design)
     p = None
     interval: dict[str, float] = {}
     details: dict[str, float] = {}
@@ -139,8 +142,7 @@ def crossed(
             for c, of, differences in zip(comparisons, units, pair.differences, strict=True)
             if of == "segment" and has_documents(c.documents)
         ]
-    enough = G_eff >= SMALLEST_DOCUMENTS and pair.contributing[1]
-    if pair.estimable and enough:
+    if pair.estimable and pair.contributing[1] and (scope == "runs" or size >= FEWEST_UNITS):
         p = pair.p
         details |= pair.single_runs()
         if pair.varies:

@@ -30,14 +30,12 @@ from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.difference import Difference
 from replitune.significance.system_parts import (
-    FEW_DOCUMENTS,
-    SMALLEST_DOCUMENTS,
+    FEW_UNITS,
+    FEWEST_UNITS,
     contributing_df,
     contributing_note,
     document_sums,
     few_contributing,
-    has_documents,
-    kish,
     unit_of,
 )
 from replitune.significance.tests.crossed import UnitOrAuto
@@ -178,7 +176,7 @@ class HumanPair(Difference):
     @property
     def enough(self) -> bool:
         """Whether there are enough judgements for a p."""
-        fewest = SMALLEST_DOCUMENTS if self.word == "document" else FEWEST_JUDGED
+        fewest = FEWEST_UNITS if self.word == "document" else FEWEST_JUDGED
         return self.helped.nu + 1 >= fewest and self.contributing[1]
 
 
@@ -201,17 +199,17 @@ def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> 
             fix="judge both on the same segments, or leave the pair out with --pairs",
         )
     weights = a.weights[:, at].max(axis=0)
-    documents = _by_document(comparison, at, weights, unit)
+    word = unit_of(comparison, unit, "both")
     sample = Sample(
         b.people(at) - a.people(at),
         b.judged(at) - a.judged(at),
         weights / weights.sum(),
         at,
         b.mean - a.mean,
-        comparison.documents if documents else np.arange(comparison.segments, dtype=np.int32),
+        comparison.documents if word == "document" else np.arange(comparison.segments, dtype=np.int32),
     )
     several = min(len(a.runs), len(b.runs)) > 1
-    return HumanPair(a, b, sample, "document" if documents else "segment", scope == "both" and several)
+    return HumanPair(a, b, sample, word, scope == "both" and several)
 
 
 @iv.significance_test(
@@ -272,16 +270,6 @@ def human(
     )
 
 
-def _by_document(comparison: Comparison, at: NDArray[np.intp], weights: Floats, unit: str) -> bool:
-    """Whether documents are the unit: if enough of them were judged, or if whole ones were chosen."""
-    if unit != "auto" or not has_documents(comparison.documents):
-        return unit_of(comparison, unit, "both") == "document"
-    if kish(comparison.documents[at], weights) >= FEW_DOCUMENTS:
-        return True
-    touched = np.unique(comparison.documents[at])
-    return len(touched) < comparison.n_documents and len(at) == np.isin(comparison.documents, touched).sum()
-
-
 def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     """What a reader must know about the metrics, the judged segments, the runs and the raters."""
     metric, sample, word = pair.a.metric, pair.sample, pair.word
@@ -292,8 +280,8 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     if word == "segment" and size < FEW_JUDGED:
         how = "no p" if size < FEWEST_JUDGED else "p is approximate"
         notes.append(Note("few-judged", f"judgements of {size:.0f} segments: {how}"))
-    if word == "document" and size < FEW_DOCUMENTS:
-        how = "no p" if size < SMALLEST_DOCUMENTS else "p is approximate"
+    if word == "document" and size < FEW_UNITS:
+        how = "no p" if size < FEWEST_UNITS else "p is approximate"
         notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
     notes.append(contributing_note(*pair.contributing, word))
     only = int((pair.a.any ^ pair.b.any).sum())

@@ -6,22 +6,20 @@ from collections.abc import Callable
 
 import pytest
 
-from replitune.cli.main import COMMANDS, parser_of
+from replitune.cli.main import COMMANDS, completion, parser_of
 from replitune.workflow.templates import TEMPLATES
-from support import Ran
+from support import ROOT, Ran
 
 
 @pytest.fixture(scope="module")
 def completed() -> Callable[[str], list[str]]:
     """What bash offers at the end of a line."""
-    from replitune.cli.completion import completion
-
-    script = completion("bash", COMMANDS, {name: parser_of(name) for name in COMMANDS})
+    script = completion("bash")
 
     def offer(line: str) -> list[str]:
         words = line.split(" ")
         asked = f"COMP_WORDS=({' '.join(repr(word) for word in words)}); "
-        asked += f'COMP_CWORD={len(words) - 1}; _replitune; echo "${{COMPREPLY[@]}}"'
+        asked += f'COMP_CWORD={len(words) - 1}; _shtab_replitune; echo "${{COMPREPLY[@]}}"'
         ran = subprocess.run(
             ["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True
         )
@@ -32,12 +30,14 @@ def completed() -> Callable[[str], list[str]]:
 
 
 def test_bash_completes_commands_options_and_choices(completed: Callable[[str], list[str]]):
-    assert completed("replitune ") == [*COMMANDS, "--help", "--version", "--completion"]
+    assert completed("replitune ") == [*COMMANDS]
+    assert completed("replitune --") == ["--help", "--version", "--completion"]
     assert completed("replitune comp") == ["compare"]
     assert completed("replitune run --s") == ["--scale"]
     assert completed("replitune new x --from ") == list(TEMPLATES)
     assert completed("replitune job ma") == ["manifest"]
-    assert completed("replitune check --results ") == [], "bash offers files"
+    assert completed(f"replitune check --results {ROOT}/pyproj") == [f"{ROOT}/pyproject.toml"]
+    assert completed(f"replitune verify {ROOT}/pyproj") == [f"{ROOT}/pyproject.toml"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -17,6 +17,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -49,6 +50,7 @@ COMMANDS = {
     "doctor": "say what is installed, and what is missing for each kind of work",
     "job": "run one job of the workflow; Snakemake's rules call this",
 }
+SHELLS = ("bash", "zsh", "fish")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -119,10 +121,7 @@ def _run(arguments: list[str]) -> int:
         print(f"replitune {__version__}")
         return 0
     if arguments[0] == "--completion":
-        from replitune.cli.completion import completion
-
-        parsers = {name: parser_of(name) for name in COMMANDS}
-        print(completion("".join(arguments[1:2]), COMMANDS, parsers), end="")
+        print(completion("".join(arguments[1:2])))
         return 0
     name = arguments[0]
     if name == "eval" or (name == "compare" and any(w.startswith("--hyps-") for w in arguments)):
@@ -165,10 +164,28 @@ def _from_multeval(arguments: list[str]) -> ReplituneError:
     return ReplituneError("this is a command line of multeval", found=missing, fix=f"type: {line}")
 
 
-def parser_of(name: str) -> Parser:
+def completion(shell: str) -> str:
+    """A script that makes a shell complete commands, options and values: ``eval "$(replitune --completion
+    bash)"``."""
+    import shtab
+
+    if shell not in SHELLS:
+        raise ReplituneError(f"no completion for {shell!r}", expected=", ".join(SHELLS))
+    every = Parser(prog="replitune")
+    every.add_argument("--version", action="store_true", help="print the version")
+    every.add_argument("--completion", choices=SHELLS, help="print a completion script")
+    commands = every.add_subparsers()
+    for name, text in COMMANDS.items():
+        for option in parser_of(name, partial(commands.add_parser, name, help=text)).options:
+            if option.nargs != 0 and not option.choices:
+                option.complete = shtab.FILE  # type: ignore[attr-defined]
+    return shtab.complete(every, shell)
+
+
+def parser_of(name: str, make: Callable[..., Parser] = Parser) -> Parser:
     """The options of one command; docs/commands.md is made from them."""
     module = importlib.import_module(f"replitune.cli.{name}")
-    parser = Parser(
+    parser = make(
         prog=f"replitune {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -211,6 +211,7 @@ def test_a_run_unlike_all_others_decides_nothing_unless_that_is_allowed(
     [
         (2, 60, "auto", "--allow-two-runs", "Two runs: p is approximate"),
         (4, 10, "segment", "--allow-ignored-documents", "The segments of 10 documents are taken as"),
+        (4, 1, "auto", "--allow-small-text", "Only 1 document: too few for an answer about new text"),
     ],
 )
 def test_what_makes_p_approximate_decides_nothing_unless_that_is_allowed(

@@ -83,7 +83,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
                 axes.plot(
                     runs, [y - 0.22] * len(runs), ls="none", marker="|", ms=4, alpha=0.6, color="black"
                 )
-            text = f"{score(system.avg, cell.decimals)} {cell.name}" if name == first else "not tested"
+            text = f"{score(cell.mean(name), cell.decimals)} {cell.name}" if name == first else "not tested"
             if one is not None and name != first:
                 x, ends = _place(one, name)
                 _mark(axes, one, y, x, ends)

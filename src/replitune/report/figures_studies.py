@@ -11,7 +11,6 @@ from replitune.meta.rows import MetaRow
 from replitune.report.drawing import COLUMN, PAGE, Figure, Figures, add_legend, look, of_each_cell
 from replitune.report.material import Material
 from replitune.report.tables_studies import about_one_pair, plans_of, scopes_of
-from replitune.results.findings import difference
 from replitune.results.result import Result
 from replitune.results.wording import count
 from replitune.significance.studies.calibrate import wilson
@@ -144,7 +143,7 @@ def replication(material: Material, cell: Result) -> Figure | None:
             counts, _ = np.histogram(deltas, edges)
             axes.stairs(counts / len(deltas), edges, **look(index, "ls"), linewidth=1.6, label=f"n = {n}")
         axes.axvline(0, color="#888888", linewidth=0.8)
-        axes.axvline(difference(cell, (first.a, first.b)), color="black", linewidth=1.2)
+        axes.axvline(cell.difference((first.a, first.b)), color="black", linewidth=1.2)
         axes.set_xlabel(f"observed difference in {cell.name}, {first.b} − {first.a}")
         axes.set_ylabel("relative frequency")
         axes.set_ylim(bottom=0)

@@ -12,7 +12,6 @@ import warnings
 from functools import cache
 from typing import Any
 
-from replitune.results.findings import difference
 from replitune.results.result import Result
 
 MODELS = {
@@ -64,7 +63,7 @@ def published_name(result: Result) -> str | None:
 
 def accuracy(result: Result, pair: tuple[str, str]) -> float | None:
     """How often people agree with the sign of a difference: .5 or more."""
-    name, delta = published_name(result), difference(result, pair)
+    name, delta = published_name(result), result.difference(pair)
     if name is None:
         return None
     if name.startswith(IN_HUNDREDTHS) and all(abs(s.avg) <= 2 for s in result.systems.values()):

@@ -114,7 +114,7 @@ def _cell(
             {
                 "name": name,
                 "n": system.n,
-                "avg": short(system.avg),
+                "avg": short(cell.mean(name)),
                 "sel": short(system.s_sel),
                 "dev": short(system.s_dev),
                 "test": short(system.s_test),

@@ -144,7 +144,7 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
     def text(cell: Result, system: str) -> str:
         spread = cell.systems[system].s_test
         more = f" ± {score(spread, cell.decimals)}" if spread is not None else ""
-        return score(cell.systems[system].avg, cell.decimals) + more
+        return score(cell.mean(system), cell.decimals) + more
 
     def mark(cell: Result, system: str) -> str:
         words = ["best"] if at_the_top(cell, system) else []
@@ -154,11 +154,16 @@ def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
 
     return (
         Column(f"{shown.name}{arrow}", None, in_cell(text), mark=lambda *row: in_cell(mark)(*row) or ""),
-        Column(None, f"{metric}_avg", in_cell(lambda cell, system: cell.systems[system].avg)),
+        Column(None, f"{metric}_avg", in_cell(Result.mean)),
         Column(None, f"{metric}_s_test", in_cell(lambda cell, system: cell.systems[system].s_test)),
         Column(None, f"{metric}_against", in_cell(against)),
         Column(None, f"{metric}_p_adjusted", in_cell(p)),
     )
+
+
+def mean(cell: Result, system: SystemSummary) -> float | None:
+    """The mean score that tests compare."""
+    return cell.mean(system.name)
 
 
 def anchor(cell: Result, material: Material) -> str:
@@ -196,6 +201,7 @@ def multeval(material: Material) -> Table:
             Column(
                 "score",
                 "avg",
+                mean,
                 show=score,
                 in_units=True,
                 mark=lambda cell, system: "best" * at_the_top(cell, system.name),
@@ -269,6 +275,7 @@ def systems(material: Material) -> Table:
             Column(
                 "Avg",
                 "avg",
+                mean,
                 show=score,
                 in_units=True,
                 mark=lambda cell, system: "best" * at_the_top(cell, system.name),
@@ -309,7 +316,7 @@ def intervals(material: Material) -> Table:
         columns=(
             *CELL,
             SYSTEM,
-            Column("score", "avg", show=score, in_units=True),
+            Column("score", "avg", mean, show=score, in_units=True),
             *(column for method in methods for column in columns(method)),
         ),
         rows=system_rows(material),

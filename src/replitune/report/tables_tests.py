@@ -11,7 +11,7 @@ from replitune.report.material import Material
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
-from replitune.results.findings import adjusted, difference, significant
+from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
 from replitune.results.wording import INTERVALS, corrected, generalises_to
@@ -189,8 +189,8 @@ def p(material: Material) -> Table:
         columns=(
             *CELL,
             *PAIR,
-            by(difference),
-            Column(None, "delta", difference),
+            by(Result.difference),
+            Column(None, "delta", Result.difference),
             *(column(m) for m in dict.fromkeys(m for c in material.cells for m in c.methods)),
         ),
         rows=pair_rows(material),

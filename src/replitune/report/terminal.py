@@ -16,6 +16,7 @@ from replitune.results.numbers import p_value, probability, score
 from replitune.results.result import Result
 from replitune.results.summary import Summary
 from replitune.results.wording import corrected, generalises_to, plain
+from replitune.significance.one_system import SystemSummary
 
 
 def print_comparison(comparison: Results) -> None:
@@ -159,6 +160,10 @@ def first_three(where: list[str]) -> str:
 def _systems(result: Result) -> Table:
     standing = places(result)
     names = list(standing or result.systems)
+
+    def mean(_: Result, summary: SystemSummary) -> float | None:
+        return result.mean(summary.name)
+
     several = any(summary.n > 1 for summary in result.systems.values())
     ranked = (
         Column("cluster", None, lambda _, summary: standing[summary.name].cluster),
@@ -169,7 +174,7 @@ def _systems(result: Result) -> Table:
             *(ranked if standing else ()),
             Column("system", "name", left=True, gap=3 if standing else 1),
             Column("n", "n", width=4),
-            Column("score", "avg", show=score, in_units=True, width=8),
+            Column("score", None, mean, show=score, in_units=True, width=8),
             *(
                 Column(name, name, show=score, in_units=True, width=7)
                 for name in (("s_sel", "s_test") if several else ("s_sel",))
@@ -208,12 +213,20 @@ def _pairs(result: Result) -> Table:
         predicted = None if test is None else next_run(result, test, "_new")
         return None if predicted is None else predicted[0]
 
+    def means(_: Result, pair: tuple[str, str]) -> str:
+        test = result.lead_test((answers[pair].behind or pair[0], answers[pair].ahead or pair[1]))
+        assert test is not None
+        b, a = (score(mean, result.decimals) for mean in (test.score_b, test.score_a))
+        return f"{b} and {a}, {test.details.get('judged', test.segments):.0f}"
+
+    own = Column("means, judged", None, means, width=21)
     people = Column(HEADING, None, accuracy, percent, width=7)
     known = any(likely(result, pair) is not None for pair in result.pairs)
     return Table(
         columns=(
             Column("difference", None, label, left=True),
             Column("by", None, lambda _, pair: answers[pair].size, score, in_units=True, width=8),
+            *([] if result.one_mean else [own]),
             *([people] if published_name(result) else []),
             Column(interval, None, ends, limits, in_units=True, width=18),
             *([Column("next run", None, likely, probability, width=9)] if known else []),

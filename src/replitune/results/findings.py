@@ -21,12 +21,6 @@ def significant(result: TestResult | None, alpha: float) -> bool:
     return p is not None and p <= alpha
 
 
-def difference(cell: Result, pair: tuple[str, str]) -> float:
-    """B's mean score minus A's."""
-    a, b = (cell.systems[system].avg for system in pair)
-    return b - a
-
-
 def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, float, float] | None:
     """P(the next run of the system that is ahead is better than the next one of the other), and its
     90% interval: on this test set or, `where` "_new", on a new one."""

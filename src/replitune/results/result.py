@@ -212,11 +212,10 @@ class Result:
         single runs that nobody judged."""
         if self.neutral:
             return {}
-        scores = {name: summary.avg for name, summary in self.systems.items()}
         return {
             method: rank_systems(
                 [result for result in self.tests if result.method == method],
-                scores,
+                self.standing,
                 alpha=self.alpha,
                 higher_is_better=self.higher_is_better,
             )
@@ -226,6 +225,38 @@ class Result:
         }
 
     # ---- systems
+
+    @cached_property
+    def one_mean(self) -> bool:
+        """Whether each system has one mean that all its lead tests compare. Where people judged other
+        segments of each system, each pair has means of its own."""
+        if not self.judged and not any("judged" in test.details for test in self.tests):
+            return True
+        lead = [test for test in self.tests if test.method == self.lead_method]
+        means = [pair for test in lead for pair in ((test.a, test.score_a), (test.b, test.score_b))]
+        return all(math.isclose(self.systems[name].avg, mean, abs_tol=1e-9) for name, mean in means)
+
+    def mean(self, system: str) -> float | None:
+        """The mean score that tests compare; None if that differs from pair to pair."""
+        return self.systems[system].avg if self.one_mean else None
+
+    @cached_property
+    def standing(self) -> dict[str, float]:
+        """What systems are ranked by: their means; or else their mean advantage over the others."""
+        if self.one_mean:
+            return {name: summary.avg for name, summary in self.systems.items()}
+        gains: dict[str, list[float]] = {name: [0.0] for name in self.systems}
+        for test in self.tests:
+            if test.method == self.lead_method:
+                gains[test.b].append(test.delta)
+                gains[test.a].append(-test.delta)
+        return {name: math.fsum(own) / len(own) for name, own in gains.items()}
+
+    def difference(self, pair: tuple[str, str]) -> float:
+        """B's mean score minus A's, as the lead test has it where there is no one mean."""
+        a, b = pair
+        test = None if self.one_mean else self.lead_test(pair)
+        return self.systems[b].avg - self.systems[a].avg if test is None else test.delta
 
     @cached_property
     def decimals(self) -> int:
@@ -242,7 +273,7 @@ class Result:
     def ranked(self) -> list[str]:
         """The systems, best first."""
         sign = -1.0 if self.higher_is_better else 1.0
-        return sorted(self.systems, key=lambda name: sign * self.systems[name].avg)
+        return sorted(self.systems, key=lambda name: sign * self.standing[name])
 
     def tuner_scores(self, system: str) -> dict[str, list[float]]:
         """Scores of the replicas by the tuner they came from; replicas of none are left out."""
@@ -271,7 +302,7 @@ class Result:
                 "notes": [vars(note) for note in result.notes],
             }
         for (a, b), pair in pairs.items():
-            pair["delta"] = self.systems[b].avg - self.systems[a].avg
+            pair["delta"] = self.difference((a, b))
         for item in self.overlaps:
             pairs[item.a, item.b]["overlaps"][item.method] = item.ratio
         return {

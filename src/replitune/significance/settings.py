@@ -39,6 +39,11 @@ ALLOWED = {
         "one run is so far from the others that the runs of its system are not normally distributed",
     ),
     "two-runs": ("two-replicas", "a system, or a tuner's part of it, has two runs"),
+    "small-text": (
+        "this-text-alone",
+        "the test set is too small to stand for new text, so that the answer is about this text alone "
+        "(as with --scope runs)",
+    ),
     "ignored-documents": (
         "documents-ignored",
         "segments are taken as independent though their documents are known",

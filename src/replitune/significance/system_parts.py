@@ -315,7 +315,8 @@ def units_note(size: float, unit: str, what: str) -> Note:
     """A note on a test set of few units, and what follows from that."""
     if unit == "segment":
         return Note("few-segments", f"only {size:.0f} segment{'s' if size > 1 else ''}: {what}")
-    return Note("few-documents", f"only {size:.1f} effective documents: {what}")
+    documents = "1 document" if size == 1 else f"{size:.1f} effective documents"
+    return Note("few-documents", f"only {documents}: {what}")
 
 
 def this_text_note(size: float, unit: str) -> Note:

@@ -154,8 +154,14 @@ class HumanPair(Difference):
 
     @cached_property
     def scores(self) -> tuple[float, float]:
-        """Mean judgements on the segments on which both were judged."""
-        a, b = (dot(self.sample.weights, side.people(self.sample.at)) for side in (self.a, self.b))
+        """Mean judgements on the segments on which both were judged, sharpened as their difference is."""
+        weights, at, slopes = self.sample.weights, self.sample.at, self.sample.slopes()
+        a, b = (
+            dot(
+                weights, side.people(at) - ((side.judged(at) - side.mean.mean(axis=0)) * slopes).sum(axis=1)
+            )
+            for side in (self.a, self.b)
+        )
         return a, b
 
     @cached_property

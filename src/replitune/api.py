@@ -16,14 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec.structs import replace as with_fields
 
 from replitune.errors import ReplituneError, did_you_mean
 from replitune.extras import needs
+from replitune.readers.settings import ColumnNames
 from replitune.registry import Entry
-from replitune.settings import SEED, fits
+from replitune.settings import SEED, about, explained, fits, settings_of
 from replitune.settings import read as read_settings
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from replitune.statistics.segments import SegmentStatistics
 
     Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Sequence[Any]]
+else:  # the parameters are settings, so their types are looked at
+    ArrayLike = ComparisonReport = Report = Table = Any
+    Lines = str | Path | Sequence[str]
 
 METRICS = ("bleu",)
 TESTSET = "testset"
@@ -50,21 +54,49 @@ THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 """The default: all cores that this process may use. The results do not depend on it."""
 
 
+# ---- what several functions take; options of `replitune compare`, with these sentences
+
+BaselineName = Annotated[
+    str | None, about("The system that all others are compared with; by default every pair is compared.")
+]
+Seed = Annotated[int, about("The only source of randomness.", ge=0)]
+Threads = Annotated[int | None, about("Threads to use; by default all cores. They change no result.")]
+Judgements = Annotated[
+    str | Path | None,
+    about("People's judgements; their ranking is reported beside the metrics' (docs/meta.md)."),
+]
+Controls = Annotated[
+    Sequence[str],
+    about("Metrics whose scores of all segments sharpen the judgements of some (docs/judging.md)."),
+]
+FirstSegment = Annotated[
+    Literal[0, 1] | None,
+    about(
+        "Number of the first segment in the judgements; by default 1 if their last number is the number "
+        "of segments, else 0."
+    ),
+]
+
+
+@explained
 def compare(
     refs: Lines | Sequence[Lines],
     systems: Mapping[str, Sequence[Lines]],
-    metrics: Sequence[str | Mapping[str, Any] | Entry] = METRICS,
+    metrics: Annotated[
+        Sequence[str | Mapping[str, Any] | Entry],
+        about("Metrics, with options as METRIC:key=value,... (docs/metrics.md).", min_length=1),
+    ] = METRICS,
     *,
-    baseline: str | None = None,
-    documents: Lines | None = None,
-    source: Lines | None = None,
-    testset: str = TESTSET,
-    seed: int = SEED,
-    threads: int | None = None,
+    baseline: BaselineName = None,
+    documents: Annotated[Lines | None, about("The document id of each segment, one a line.")] = None,
+    source: Annotated[Lines | None, about("The source text, for metrics that read it.")] = None,
+    testset: Annotated[str, about("Name of the test set, on which random numbers depend.")] = TESTSET,
+    seed: Seed = SEED,
+    threads: Threads = None,
     design: str = "runs",
-    human: str | Path | None = None,
-    controls: Sequence[str] = (),
-    first_segment: int | None = None,
+    human: Judgements = None,
+    controls: Controls = (),
+    first_segment: FirstSegment = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by their outputs: scores, spread, and the significance of differences.
@@ -76,30 +108,8 @@ def compare(
         or SGM), or, for several references, a list of these (with paths as `Path`).
     systems
         From the name of a system to the outputs of its runs, each a list of lines or a path.
-    metrics
-        Names, with options as in ``"bleu:tokenize=none"`` or
-        ``{"name": "ter", "id": "ter-norm", "normalized": True}``: docs/metrics.md.
-    baseline
-        The system that all others are compared with; by default every pair is compared.
-    documents
-        The document id of each segment.
-    source
-        The source text, for metrics that read it.
-    testset
-        Name of the test set; random streams are named after it.
-    seed
-        The only source of randomness.
-    threads
-        By default all cores; the results do not depend on it.
     design
         What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
-    human
-        A file of judgements (docs/meta.md); its ranking is reported beside those of the metrics.
-    controls
-        Ids of metrics that sharpen the judgements (docs/judging.md).
-    first_segment
-        Number of the first segment in the judgements; by default 1 if their last number is the number
-        of segments, else 0.
     **settings
         Settings of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
@@ -163,22 +173,44 @@ def compare(
     )
 
 
+@explained
 def scores(
     table: Table | str | Path | Sequence[str | Path] | Mapping[str, Sequence[str | Path]],
     *,
-    metrics: Sequence[str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    lower_is_better: bool | Sequence[str] | None = None,
-    higher_is_better: Sequence[str] = (),
-    allow_missing: bool = False,
-    baseline: str | None = None,
-    testset: str | None = None,
-    seed: int = SEED,
-    threads: int | None = None,
+    metrics: Annotated[
+        Sequence[str] | None, about("The metrics of the table to compare by; by default all.")
+    ] = None,
+    columns: Annotated[
+        Mapping[str, str] | None,
+        about(
+            "What columns that are not recognised are called: "
+            f"{', '.join(settings_of(ColumnNames))}. By default guessed."
+        ),
+    ] = None,
+    lower_is_better: Annotated[
+        bool | Sequence[str] | None,
+        about(
+            "Lower is better for these metrics, or for all. By default the name of a metric decides: "
+            "for TER, wer, loss or latency, lower is better."
+        ),
+    ] = None,
+    higher_is_better: Annotated[
+        Sequence[str], about("Higher is better for these metrics, whatever their names say.")
+    ] = (),
+    allow_missing: Annotated[
+        bool, about("Leave out segments for which some run has no score. By default that is an error.")
+    ] = False,
+    baseline: BaselineName = None,
+    testset: Annotated[
+        str | None,
+        about("Which test set to use, if the table has several; the name to give it, if it has none."),
+    ] = None,
+    seed: Seed = SEED,
+    threads: Threads = None,
     design: str = "runs",
-    human: str | Path | None = None,
-    controls: Sequence[str] = (),
-    first_segment: int | None = None,
+    human: Judgements = None,
+    controls: Controls = (),
+    first_segment: FirstSegment = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by scores computed elsewhere: without texts, for any metric or task.
@@ -193,20 +225,7 @@ def scores(
         columns are system, replica (or seed, run), segment (or id) and score; perhaps metric,
         testset, language and document. Without a column of segments there is one score for each
         run, and the test asks about new runs on this test set.
-    metrics
-        The metrics of the table to compare by; by default all.
-    columns
-        The names of columns that are not recognised: ``{"system": "model", "score": "acc"}``.
-    lower_is_better, higher_is_better
-        The names of such metrics; `lower_is_better` may also be True or False for all. By default
-        the name of a metric decides: for TER, wer, loss or latency, lower is better.
-    allow_missing
-        Leave out segments for which some run has no score. By default that is an error.
-    baseline
-        The system that all others are compared with; by default every pair is compared.
-    testset
-        Which test set to use, if the table has several; the name to give it, if the table has none.
-    seed, threads, design, human, controls, first_segment, **settings
+    design, **settings
         As in `compare`.
 
     Returns
@@ -217,7 +236,6 @@ def scores(
     needs("tables", "tables of scores")
     from replitune.readers.memory import rows_in_memory
     from replitune.readers.registry import read_scores
-    from replitune.readers.settings import ColumnNames
     from replitune.running.files import sha256_file
     from replitune.statistics.given import arrange
     from replitune.tuners import TUNERS
@@ -275,17 +293,20 @@ def scores(
     )
 
 
+@explained
 def test(
     arrays: ArrayLike | Mapping[str, ArrayLike],
     *,
     systems: Sequence[str] | None = None,
-    documents: Sequence[Any] | None = None,
-    metric: str = "score",
-    lower_is_better: bool | None = None,
-    baseline: str | None = None,
-    testset: str = TESTSET,
-    seed: int = SEED,
-    threads: int | None = None,
+    documents: Annotated[Sequence[Any] | None, about("The document of each segment.")] = None,
+    metric: Annotated[str, about("The name of the scores.")] = "score",
+    lower_is_better: Annotated[
+        bool | None, about("Whether lower scores are better; by default the metric's name decides.")
+    ] = None,
+    baseline: BaselineName = None,
+    testset: Annotated[str, about("Name of the test set, on which random numbers depend.")] = TESTSET,
+    seed: Seed = SEED,
+    threads: Threads = None,
     design: str = "runs",
     **settings: Any,
 ) -> ComparisonReport:
@@ -299,13 +320,7 @@ def test(
         score for each run.
     systems
         Their names; by default A, B, ...
-    documents
-        The document of each segment.
-    metric
-        The name of the scores.
-    lower_is_better
-        Whether lower scores are better; by default the metric's name decides.
-    baseline, testset, seed, threads, design, **settings
+    design, **settings
         As in `compare`.
     """
     needs("tables", "arrays of scores")

@@ -22,6 +22,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -389,6 +390,19 @@ def check_arguments(function: _F) -> _F:
         return function(*given.args, **given.kwargs)
 
     return typing.cast(_F, checking)
+
+
+def explained(function: _F) -> _F:
+    """Put the sentences of a function's declared settings into its docstring, before those that it
+    mentions with ``**settings``."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    own = [
+        f"{name}\n{textwrap.indent(textwrap.fill(setting.description, 96), '    ')}\n"
+        for name, setting in settings_of(function).items()
+    ]
+    place = text.rfind("\n", 0, text.find("**settings")) + 1
+    function.__doc__ = text[:place] + "".join(own) + text[place:]
+    return function
 
 
 def fits(hint: Any, value: Any) -> bool:

@@ -23,14 +23,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from replitune import api
 from replitune.api import THREADS as THREADS
 from replitune.cli.options import (
-    add_seed,
+    TEST_SETTINGS,
     add_settings,
-    assignments,
     given_settings,
     matches,
     metric_words,
+    option_of,
     pairs_of,
     safe_name,
     system_files,
@@ -38,7 +39,6 @@ from replitune.cli.options import (
 )
 from replitune.errors import ReplituneError
 from replitune.extras import needs
-from replitune.readers.settings import ColumnNames
 from replitune.registry import SystemName
 from replitune.report.contents import LATEX_TABLES
 from replitune.running.files import atomic_open
@@ -53,7 +53,22 @@ if TYPE_CHECKING:
 NOT_SO = 3
 """The exit code if `--fail-unless` is not met; for a mistake it is 2."""
 
-SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
+OURS = ("baseline", "threads")
+"""Parameters whose options are another matter than the parameters."""
+OF_TEXTS, OF_TABLES = (
+    [name for name in settings_of(one) if name not in settings_of(other)]
+    for one, other in ((api.compare, api.scores), (api.scores, api.compare))
+)
+OUTPUTS = (
+    ("--json", "FILE", "write everything as JSON"),
+    ("--latex", "FILE", "write the tables as LaTeX (booktabs)"),
+    ("--figures", "DIR", "write the figures as PDF and SVG"),
+    ("--methods-paragraph", "FILE", "write what was done, with references, for a paper"),
+    ("--html", "FILE", "write the report as one page"),
+    ("--rank", "DIR", "write the outputs of the median runs, most improved and most declined first"),
+    ("--sentence-scores", "DIR", "write the score of every segment of every run"),
+    ("--stats-dir", "DIR", "keep the segment statistics"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,33 +99,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=H",
         help="a system and the outputs of its runs; may be repeated",
     )
-    parser.add_argument(
-        "--metrics",
-        nargs="+",
-        metavar="M",
-        help="metrics, with options as METRIC:key=value,... (default: bleu); with --scores, "
-        "which metrics, or columns, of the table to use (default: all)",
-    )
-    parser.add_argument(
-        "--human",
-        metavar="FILE",
-        help="people's judgements; their ranking is reported beside the metrics' (docs/meta.md)",
-    )
-    parser.add_argument(
-        "--with",
-        nargs="+",
-        default=[],
-        dest="controls",
-        metavar="METRIC",
-        help="with --human: metrics whose scores of all segments sharpen the judgements of some "
-        "(docs/judging.md)",
-    )
-    parser.add_argument(
-        "--first-segment",
-        type=int,
-        choices=(0, 1),
-        help="number of the first segment in the judgements (default: guessed)",
-    )
+    texts, tables = settings_of(api.compare), settings_of(api.scores)
+    with_scores = {
+        name: f"With --scores: {one.description[0].lower()}{one.description[1:]}"
+        for name, one in tables.items()
+    }
+    more = {name: text for name, text in with_scores.items() if name in ("metrics", "testset")}
+    add_settings(parser, api.compare, *(name for name in texts if name not in OURS), more=more)
+    add_settings(parser, api.scores, *OF_TABLES, help=with_scores)
     parser.add_argument(
         "--judge-next",
         metavar="FILE",
@@ -121,40 +117,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole,
         metavar="N",
         help="segments in it (default: as many as the margin needs, estimated from the judgements so far)",
-    )
-    parser.add_argument("--source", metavar="FILE", help="source text, for metrics that read it")
-    parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
-    parser.add_argument(
-        "--testset",
-        metavar="NAME",
-        help="name of the test set, on which random numbers depend (default testset); with --scores, "
-        "which one of several to use",
-    )
-    columns = ", ".join(settings_of(ColumnNames))
-    parser.add_argument(
-        "--columns",
-        nargs="+",
-        default=[],
-        metavar="WHAT=NAME",
-        help=f"what the columns of a table of scores are called: {columns} (default: guessed)",
-    )
-    parser.add_argument(
-        "--lower-is-better",
-        nargs="*",
-        metavar="METRIC",
-        help="with --scores: lower is better for these metrics, or for all (default: by name, as for "
-        "TER, loss and latency)",
-    )
-    parser.add_argument(
-        "--higher-is-better",
-        nargs="+",
-        metavar="METRIC",
-        help="with --scores: higher is better for these metrics, whatever their names say",
-    )
-    parser.add_argument(
-        "--allow-missing",
-        action="store_true",
-        help="with --scores: leave out segments for which some run has no score",
     )
     parser.add_argument(
         "--pairs",
@@ -173,9 +135,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="auto|segment|document",
         help="what is drawn anew in a new test set, for tests with this option (default auto)",
     )
-    add_settings(parser, TestSettings, *SETTINGS)
+    add_settings(parser, TestSettings, *TEST_SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
-    add_seed(parser)
     parser.add_argument(
         "--fail-unless",
         choices=get_args(Rule),
@@ -204,8 +165,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{' '.join(map(str, SCHEDULE))}), and say whether fewer would have done, by the first "
         "metric: docs/adaptive.md",
     )
-    parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
-    parser.add_argument("--latex", metavar="FILE", help="write the tables as LaTeX (booktabs)")
     parser.add_argument(
         "--latex-style",
         choices=tuple(LATEX_TABLES),
@@ -213,24 +172,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="papers: mean ± s, best bold, daggers, and the differences; multeval: metric by "
         "system with score, s_sel, s_test and p (default papers)",
     )
-    parser.add_argument("--figures", metavar="DIR", help="write the figures as PDF and SVG")
-    parser.add_argument(
-        "--methods-paragraph", metavar="FILE", help="write what was done, with references, for a paper"
-    )
-    parser.add_argument("--html", metavar="FILE", help="write the report as one page")
-    parser.add_argument(
-        "--rank",
-        metavar="DIR",
-        help="write the outputs of the median runs, most improved and most declined first",
-    )
-    parser.add_argument(
-        "--sentence-scores", metavar="DIR", help="write the score of every segment of every run"
-    )
-    parser.add_argument("--stats-dir", metavar="DIR", help="keep the segment statistics")
+    for option, value, text in OUTPUTS:
+        parser.add_argument(option, metavar=value, help=text)
 
 
 def run(options: argparse.Namespace) -> int:
-    from replitune import api
     from replitune.report.terminal import print_comparison
 
     if options.judge_next and not options.controls:
@@ -250,7 +196,7 @@ def run(options: argparse.Namespace) -> int:
             "--fail-unless needs a baseline, or pairs",
             fix="name the system that the others are compared with as --baseline",
         )
-    report = (_compare_scores if options.scores else _compare_texts)(options, api)
+    report = (_compare_scores if options.scores else _compare_texts)(options)
     report = replace(report, comparison=replace(report.comparison, command=shlex.join(options.line)))
     if options.fail_unless and report.comparison.undirected:
         (name, *_) = report.comparison.undirected
@@ -281,7 +227,7 @@ def run(options: argparse.Namespace) -> int:
             options.controls,
             budget=options.budget,
             human=options.human,
-            first_segment=options.first_segment,
+            **given_settings(options, api.compare, "first_segment"),
         )
         print(f"\n{told}")
     if record is not None:
@@ -310,16 +256,11 @@ def _print_looks(report: ComparisonReport, record: Record) -> None:
     print(f"note: {PLANNED}", file=sys.stderr)
 
 
-def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
+def _compare_texts(options: argparse.Namespace) -> ComparisonReport:
     """Compare outputs with references."""
-    for option, given in (
-        ("--columns", options.columns),
-        ("--lower-is-better", options.lower_is_better is not None),
-        ("--higher-is-better", options.higher_is_better is not None),
-        ("--allow-missing", options.allow_missing),
-    ):
-        if given:
-            raise ReplituneError(f"{option} is for tables of scores", fix="give --scores FILE")
+    for name in OF_TABLES:
+        if getattr(options, name) not in (None, False):
+            raise ReplituneError(f"{option_of(name)} is for tables of scores", fix="give --scores FILE")
     if not options.refs:
         raise ReplituneError("no references", expected="--refs, or --scores with a table of scores")
     if not options.baseline and not options.system:
@@ -332,26 +273,18 @@ def _compare_texts(options: argparse.Namespace, api: Any) -> ComparisonReport:
         [Path(path) for path in options.refs],
         _files(options),
         metric_words(options.metrics) or api.METRICS,
-        documents=options.docs,
-        source=options.source,
-        testset=safe_name(options.testset or api.TESTSET, "--testset"),
         baseline=_baseline(options.baseline)[0] if options.baseline else None,
-        **_shared(options),
+        **_given(options, api.compare),
     )
     return report
 
 
-def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
+def _compare_scores(options: argparse.Namespace) -> ComparisonReport:
     """Compare by a table of scores."""
-    for option, given in (
-        ("--refs", options.refs),
-        ("--system", options.system),
-        ("--docs", options.docs),
-        ("--source", options.source),
-    ):
-        if given:
+    for name in ("refs", "system", *OF_TEXTS):
+        if getattr(options, name):
             raise ReplituneError(
-                f"{option} and --scores together",
+                f"{option_of(name)} and --scores together",
                 fix="a table of scores needs no texts; to compare its scores beside metrics of texts: "
                 f"--metrics bleu external:file={options.scores[0]}",
             )
@@ -359,17 +292,11 @@ def _compare_scores(options: argparse.Namespace, api: Any) -> ComparisonReport:
         raise ReplituneError(
             "--baseline takes the name of one system of the table", found=" ".join(options.baseline)
         )
-    lower = options.lower_is_better
     report: ComparisonReport = api.scores(
         _score_files(options.scores),
         metrics=metric_words(options.metrics),
-        columns=assignments(options.columns, ColumnNames, "--columns"),
-        lower_is_better=True if lower == [] else lower,
-        higher_is_better=options.higher_is_better or (),
-        allow_missing=options.allow_missing,
-        testset=options.testset,
         baseline=options.baseline[0] if options.baseline else None,
-        **_shared(options),
+        **_given(options, api.scores),
     )
     return report
 
@@ -390,20 +317,23 @@ def _score_files(words: list[str]) -> list[str] | dict[str, list[str]]:
     return files
 
 
-def _shared(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments for comparing both texts and scores."""
-    pairs = {} if options.pairs is None else {"pairs": pairs_of(options.pairs)}
+def _given(options: argparse.Namespace, function: Any) -> dict[str, Any]:
+    """The arguments of `compare` or `scores` that are given by options of their names."""
+    names = [name for name in settings_of(function) if name not in (*OURS, "metrics")]
+    given = given_settings(options, function, *names)
+    if "testset" in given and not options.scores:
+        safe_name(given["testset"], "--testset")
+    if not options.human:
+        given.pop("controls", None)  # they choose what to judge next
+    if options.pairs is not None:
+        given["pairs"] = pairs_of(options.pairs)
     return {
-        "seed": options.seed,
+        **given,
         "threads": options.threads,
         "scope": options.scope,
         "unit": options.unit,
-        "human": options.human,
-        "controls": options.controls if options.human else (),
-        "first_segment": options.first_segment,
-        **pairs,
         **given_settings(options, ReplicaDesign, "design"),
-        **given_settings(options, TestSettings, *SETTINGS),
+        **given_settings(options, TestSettings, *TEST_SETTINGS),
     }
 
 

@@ -12,12 +12,38 @@ from replitune.errors import ReplituneError
 from replitune.registry import Name, SystemName
 from replitune.settings import SEED, Reading, Setting, from_text, members_of, opened, read, settings_of
 
+TEST_SETTINGS = (
+    "methods",
+    "intervals",
+    "samples",
+    "alpha",
+    "correction",
+    "family",
+    "margin",
+    "paired_replicas",
+)
+"""Settings of the tests that `compare` and `test` take."""
+
+LISTS = (list, tuple, Sequence)
+
+OPTIONS = {"documents": "docs", "controls": "with"}
+"""Settings whose options have other names."""
+
+
+def option_of(name: str) -> str:
+    """The option of a setting."""
+    return f"--{OPTIONS.get(name, name).replace('_', '-')}"
+
 
 def add_settings(
-    parser: argparse.ArgumentParser, declared: Any, *names: str, help: Mapping[str, str] | None = None
+    parser: argparse.ArgumentParser,
+    declared: Any,
+    *names: str,
+    help: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> None:
-    """Add options for some settings of a class, with the sentences and defaults that it declares;
-    `help` replaces some sentences."""
+    """Add options for some settings of a class or a function, with the sentences and defaults that it
+    declares; `help` replaces some sentences, `more` follows them."""
     known = settings_of(declared)
     for name in names:
         setting = known[name]
@@ -28,12 +54,13 @@ def add_settings(
             words["action"] = "store_true"
         else:
             words["metavar"] = metavar(setting)
-            if is_list(hint) or get_origin(hint) is dict:
-                words["nargs"] = "*" if setting.may_be_empty else "+"
+            if is_list(hint) or is_mapping(hint):
+                alone = setting.may_be_empty or bool in members_of(hint)
+                words["nargs"] = "*" if alone else "+"
             if default is not Parameter.empty and default not in (None, (), {}):
                 text = f"{text.rstrip('.')} (default {shown_default(default)})."
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, help=text.replace("%", "%%"), **words)
+        text = " ".join(filter(None, (text, (more or {}).get(name))))
+        parser.add_argument(option_of(name), help=text.replace("%", "%%"), **words)
 
 
 def bare(hint: Any) -> Any:
@@ -44,15 +71,25 @@ def bare(hint: Any) -> Any:
 
 
 def is_list(hint: Any) -> bool:
-    return any(get_origin(bare(member)) in (list, tuple) for member in members_of(hint) or [hint])
+    """Whether a type takes a list; one that takes paths takes a file instead."""
+    members = members_of(hint) or (hint,)
+    return Path not in members and any(get_origin(bare(member)) in LISTS for member in members)
+
+
+def is_mapping(hint: Any) -> bool:
+    return get_origin(hint) in (dict, Mapping)
 
 
 def metavar(setting: Setting) -> str:
     hint = bare(setting.type)
     if get_origin(hint) is Literal:
         return "|".join(map(str, get_args(hint)))
-    if get_origin(hint) is dict:
-        return "NAME=X"
+    if is_mapping(hint):
+        return "NAME=X" if get_args(hint)[1] is not str else "WHAT=NAME"
+    if Path in members_of(hint):
+        return "FILE"
+    if setting.name in ("controls", "lower_is_better", "higher_is_better"):
+        return "METRIC"
     return {int: "N", float: "X"}.get(hint, setting.name.upper().rstrip("S"))
 
 
@@ -70,16 +107,17 @@ def given_settings(options: argparse.Namespace, declared: Any, *names: str) -> d
         text = getattr(options, name)
         if text is None or (text is False and bare(known[name].type) is bool):
             continue
-        hint, option = known[name].type, f"--{name.replace('_', '-')}"
-        value: Any = text
-        if get_origin(bare(hint)) is dict and len(text) == 1 and "=" not in text[0]:
-            # one value for all names
-            values[name] = reading.read(get_args(bare(hint))[1], from_text(float, text[0]), (option,))
-            continue
-        if get_origin(bare(hint)) is dict:
-            value = named_values(text, get_args(bare(hint))[1], option)
+        hint, option = known[name].type, option_of(name)
+        plain, value = bare(hint), text
+        if is_mapping(plain):
+            of_value = get_args(plain)[1]
+            if len(text) == 1 and "=" not in text[0] and of_value is not str:
+                # one value for all names
+                hint, value = of_value, from_text(float, text[0])
+            else:
+                value = named_values(text, of_value, option)
         elif isinstance(text, list):
-            value = [typed(hint, word) for word in text]
+            value = True if not text and bool in members_of(plain) else [typed(hint, word) for word in text]
         elif isinstance(text, str):
             value = from_text(hint, text)
         values[name] = reading.read(hint, value, (option,))
@@ -105,7 +143,7 @@ def typed(hint: Any, word: str) -> Any:
     """One word of a list, as a number if the list's items are numbers."""
     hint = bare(hint)
     for member in members_of(hint) or [hint]:
-        if get_origin(bare(member)) in (list, tuple):
+        if get_origin(bare(member)) in LISTS:
             item = get_args(bare(member))[0]
             return word if bare(item) not in (int, float) else from_text(item, word)
     return word

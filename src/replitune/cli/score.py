@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from replitune.cli.options import replica_words, safe_name, system_files
+from replitune import api
+from replitune.cli.options import add_settings, replica_words, safe_name, system_files
 from replitune.errors import ReplituneError
 from replitune.readers.names import replicas_of
 from replitune.registry import SystemName
@@ -29,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="references: text files, or one prepared test set, TSV, WMT XML or SGM",
     )
-    parser.add_argument("--docs", metavar="FILE", help="document id of each segment, one a line")
     parser.add_argument(
         "--hyps", nargs="+", action="append", metavar="NAME=H", help="a system and its outputs"
     )
@@ -37,19 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", metavar="NAME", help="the system of the folder --hyps-from")
     parser.add_argument("--replicas", nargs="+", metavar="PREFIX=N", help="runs in that folder")
     parser.add_argument("--allow-missing", action="store_true", help="score without runs that failed")
-    parser.add_argument(
-        "--metrics",
-        nargs="+",
-        default=["bleu"],
-        metavar="M",
-        help="metrics, with options as METRIC:key=value,... (default: bleu)",
-    )
-    parser.add_argument(
-        "--testset",
-        default="testset",
-        metavar="NAME",
-        help="name of the test set, on which random numbers depend (default %(default)s)",
-    )
+    add_settings(parser, api.compare, "documents", "metrics", "testset")
     parser.add_argument("--out", required=True, metavar="STORE", help="folder, or .parquet file")
 
 
@@ -60,11 +48,11 @@ def run(options: argparse.Namespace) -> None:
     from replitune.statistics.scoring import Scorer
 
     out = Path(options.out)
-    safe_name(options.testset, "--testset")
+    testset_name = safe_name(options.testset or api.TESTSET, "--testset")
     systems = _systems(options)
-    entries = METRICS.entries(options.metrics)
-    testset = read_testset(options.refs, documents=options.docs)
-    scorers = [Scorer(entry, testset, options.testset) for entry in entries]
+    entries = METRICS.entries(options.metrics or api.METRICS)
+    testset = read_testset(options.refs, documents=options.documents)
+    scorers = [Scorer(entry, testset, testset_name) for entry in entries]
     if out.suffix == ".parquet" and len(scorers) > 1:
         raise ReplituneError(
             "one .parquet file holds one metric",

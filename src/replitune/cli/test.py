@@ -14,18 +14,16 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from replitune.cli.options import add_settings, given_settings
+from replitune.cli.options import TEST_SETTINGS, add_settings, given_settings
 from replitune.cli.stores import add_store_options, given_pairs, given_stores
 from replitune.running.files import write_ascii_json
 from replitune.significance.settings import ReplicaDesign, TestSettings
-
-SETTINGS = ("methods", "intervals", "samples", "alpha", "correction", "family", "margin", "paired_replicas")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_options(parser, suite=True)
     parser.add_argument("--dev", metavar="STORE", help="the same systems on the tuning set")
-    add_settings(parser, TestSettings, *SETTINGS)
+    add_settings(parser, TestSettings, *TEST_SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
     parser.add_argument("--out", metavar="FOLDER", help="write the results as Parquet")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
@@ -36,7 +34,9 @@ def run(options: argparse.Namespace) -> None:
     from replitune.results.comparing import compare
     from replitune.statistics.store import read_stores
 
-    settings = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *SETTINGS))
+    settings = TestSettings(
+        pairs=given_pairs(options), **given_settings(options, TestSettings, *TEST_SETTINGS)
+    )
     stores, suite = given_stores(options)
     comparison = compare(
         stores,

@@ -40,7 +40,7 @@ def test_every_format_gives_the_same_numbers(tmp_path: Path, name: str):
 def test_a_direction_that_no_name_tells_is_told_with_the_answer():
     table = frame().rename(columns={"score": "mqm"})  # some count errors, some subtract them
     guessed = r.scores(table, columns={"score": "mqm"}, **FAST).summary
-    assert [caveat.code for caveat in guessed.trust if caveat.serious] == ["guessed"]
+    assert [caveat.code for caveat in guessed.grave] == ["guessed"]
     assert guessed.headlines[0].tone == "amber"
     assert "! It is not known whether higher or lower mqm is better" in "\n".join(guessed.lines)
     told = r.scores(table, columns={"score": "mqm"}, higher_is_better=["mqm"], **FAST)

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from replitune.notes import Note
 from replitune.report.page import page
 from replitune.report.segment_browser import Segments, embedded, page_data
 from replitune.report.terminal import comparison_lines
 from replitune.results.summary import summarise_answers
-from replitune.significance.base import Note
 from report.result_models import RESULT, material, result_of
 
 
@@ -18,7 +18,7 @@ def test_tests_that_disagree_are_told_once():
     one = result_of(RESULT, clark, replace(RESULT, method="fu-ar"))
     two = replace(one, testset="t2")
     (said,) = material(one, two).summary.trust
-    assert (said.code, said.serious) == ("disagree", False)
+    assert (said.code, said.grave) == ("disagree", False)
     assert said.text.startswith("clark and crossed disagree about 2 of 2 differences")
 
 

@@ -102,6 +102,6 @@ def table() -> str:
         (cell,) = found.metrics.values()
         states = " ".join(dict.fromkeys(answer.state for answer in cell.answers))
         (headline,) = found.summary.headlines
-        grave = " ".join(f"! {caveat.text}." for caveat in found.summary.grave)
+        grave = " ".join(f"! {caveat.sentence}" for caveat in found.summary.grave)
         rows.append(f"| {name} | {states} | {headline.tone} | {headline.sentence} {grave}".rstrip() + " |")
     return "\n".join(rows) + "\n"

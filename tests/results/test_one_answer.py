@@ -98,7 +98,7 @@ def test_every_field_of_the_schema_is_told_where_people_look(report: ComparisonR
                 "sentence": [one.sentence],
                 "detail": [one.detail],
                 "more": [*one.more],
-                "trust": [f"{caveat.text}." for caveat in one.grave],
+                "trust": [caveat.sentence for caveat in one.grave],
                 "size_text": [one.size_text] if one.ahead else [],
                 "interval_text": [one.interval_text],
                 "unit": [one.unit],

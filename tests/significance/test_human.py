@@ -197,7 +197,7 @@ def test_judgements_alone_are_a_paired_t_test():
     assert result.p == pytest.approx(expected.pvalue, rel=1e-9)
     assert (result.ci_low, result.ci_high) == pytest.approx(tuple(expected.confidence_interval()))
     assert result.details["worth"] == 1
-    assert {"few-judged", "selection-unknown", "one-replica"} <= codes(result)
+    assert {"few-judged", "selection-unknown", "these-runs"} <= codes(result)
     greater, less = (
         human(compared(people, np.zeros((2, 1, 300))), alternative=s) for s in ("greater", "less")
     )

@@ -10,8 +10,9 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
+from replitune.notes import Note
 from replitune.settings import about
-from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import Contrast
 from replitune.significance.draws import named_draws
 from replitune.significance.one_system import summarise

@@ -129,7 +129,7 @@ def test_samples_that_differ_as_wholes_are_told():
     a, b = two_way(rng, 4, 80, rep=0.5), two_way(rng, 4, 80, rep=0.0)
     found = crossed(comparison(a, b), design="samples")
     said = [note for note in found.notes if note.code == "run-effect"]
-    assert [note.about for note in said] == ["A"]
+    assert [note.systems for note in said] == [("A",)]
     rows = 80 * np.var(a.mean(axis=1), ddof=1)
     residual = a - a.mean(axis=1, keepdims=True) - a.mean(axis=0) + a.mean()
     F = rows / ((residual**2).sum() / (3 * 79))
@@ -234,7 +234,7 @@ def test_a_run_far_from_its_group_is_named():
     a[4] -= 8
     found = crossed(comparison(a, b))
     (said,) = [n for n in found.notes if n.code == "unstable-run"]
-    assert said.about == "A"
+    assert said.systems == ("A",)
     assert "run-005" in said.text
     without = crossed(comparison(np.delete(a, 4, 0), b)).p
     assert said.text.endswith(f"; without this run, p of this pair alone is {without:.2g}")

@@ -39,12 +39,13 @@ from replitune.cli.options import (
 )
 from replitune.errors import ReplituneError
 from replitune.extras import needs
+from replitune.notes import NOTES
 from replitune.registry import SystemName
 from replitune.report.contents import LATEX_TABLES
 from replitune.running.files import atomic_open
 from replitune.settings import settings_of
 from replitune.significance.looks.settings import SCHEDULE
-from replitune.significance.settings import ALLOWED, ReplicaDesign, Rule, TestSettings
+from replitune.significance.settings import ReplicaDesign, Rule, TestSettings
 
 if TYPE_CHECKING:
     from replitune.report.report import ComparisonReport
@@ -148,13 +149,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write what --fail-unless decides as JUnit XML, a test for each pair",
     )
-    for name, (_, what) in ALLOWED.items():
+    for gate in (kind.gate for kind in NOTES.values() if kind.gate is not None):
         parser.add_argument(
-            f"--allow-{name}",
+            f"--allow-{gate.name}",
             action="append_const",
-            const=name,
+            const=gate.name,
             dest="allow",
-            help=f"let --fail-unless decide even if {what}",
+            help=f"let --fail-unless decide even if {gate.when}",
         )
     parser.add_argument(
         "--looks",

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.meta.rows import MetaRow
+from replitune.notes import Note, note
 from replitune.report.groups import GroupScores
 from replitune.report.segment_browser import Segments
 from replitune.report.why import Why
-from replitune.results.answer import Caveat
 from replitune.results.result import Result
 from replitune.results.summary import Provenance, Summary, summarise_answers
 from replitune.results.wording import count
@@ -76,22 +76,18 @@ class Material:
             remarks=[*self._remarks()],
         )
 
-    def _remarks(self) -> Iterator[Caveat]:
+    def _remarks(self) -> Iterator[Note]:
         for replica in self.unrepeatable:
-            text = f"{replica} was trained with several threads: training it again would give other bytes"
-            yield Caveat("unrepeatable", text)
+            yield note("unrepeatable", replica=replica)
         if self.looks is not None:
             plan, again = self.looks.plan, sum(one.looks for one in self.looks.abandoned)
-            text = f"Looks at {plan.metric} on {plan.testset} decided how many runs there are: other "
-            text += "p-values are not adjusted for looks, and differences settled early are overestimated"
-            yield Caveat("looks", text)
+            yield note("looks", metric=plan.metric, testset=plan.testset)
             for system, sizes in plan.sizes.items():
                 if len(sizes) == 1:
                     most = count(sum(plan.most[system].values()), "run")
-                    yield Caveat("looks", f"{system} stays at {most}, since there are no more", system)
+                    yield note("no-more-runs", systems=[system], most=most)
             if self.looks.abandoned:
-                text = f"Settings fixed before the first look were changed after {count(again, 'look')}"
-                yield Caveat("looked-before", f"{text}: p no longer keeps its level exactly")
+                yield note("looked-before", looks=count(again, "look"))
 
     @property
     def sentences(self) -> str:

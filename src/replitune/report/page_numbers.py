@@ -191,11 +191,9 @@ def _told(one: Answer) -> list[Any]:
 
 
 def odd_runs(cell: Result, system: str) -> list[str]:
-    """Runs that a caveat names."""
-    texts = {
-        c.text for one in cell.answers for c in one.trust if (c.code, c.about) == ("unstable-run", system)
-    }
-    return [id for id in cell.systems[system].scores if any(f" {id} " in text for text in texts)]
+    """Runs that a note is about."""
+    about = {note.run for one in cell.answers for note in one.trust if note.systems == (system,)}
+    return [id for id in cell.systems[system].scores if id in about]
 
 
 def _doubt(test: TestResult, place: Mapping[str, int]) -> list[list[Any]]:

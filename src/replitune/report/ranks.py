@@ -29,8 +29,9 @@ class Place:
 def ranking(result: Result) -> Ranking | None:
     """The order of three or more systems by the lead test, if all pairs were tested and all decisions
     hold jointly."""
-    codes = {caveat.code for one in result.answers for caveat in one.trust}
-    if len(result.systems) < 3 or codes & {"one-run", "identical-runs", "run-effect"}:
+    if len(result.systems) < 3 or any(
+        one.state == "these-outputs" or any(note.kind.unfit for note in one.trust) for one in result.answers
+    ):
         return None
     ranked = result.rankings().get(result.lead_method)
     return None if ranked is None or ranked.clusters is None else ranked

@@ -83,7 +83,7 @@ class Report:
     @property
     def warnings(self) -> list[str]:
         """What changes how the answers are read."""
-        return [caveat.text for caveat in self.summary.grave]
+        return [note.text for note in self.summary.grave]
 
     @property
     def summary(self) -> Summary:

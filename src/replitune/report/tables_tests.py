@@ -402,7 +402,7 @@ def _known_ends(limits: tuple[float | None, float | None], decimals: int) -> str
 
 def _notes(cell: Result, fit: Threshold) -> str:
     """All notes but the one that is in the caption."""
-    return "; ".join(note.text for note in fit.notes if note.code != "scope")
+    return "; ".join(note.text for note in fit.notes if note.kind.gravity != "quiet")
 
 
 def overlaps(material: Material) -> Table:

@@ -91,9 +91,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
         id = f"{result.testset} {result.metric}" if several else result.metric
         for test in result.tests:
             for note in test.notes:
-                where = note.about or f"{test.b} - {test.a}"
-                text = note.text.removeprefix(f"{note.about}: ")
-                places = kinds.setdefault((test.method, note.code), {}).setdefault(text, [])
+                where = " and ".join(note.systems) or f"{test.b} - {test.a}"
+                places = kinds.setdefault((test.method, note.code), {}).setdefault(note.text, [])
                 places.append(f"{id} {where}")
     methods_of: dict[str, list[str]] = {}
     for (method, _), texts in kinds.items():

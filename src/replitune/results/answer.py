@@ -8,11 +8,12 @@ whether more or less is better: an interval that reaches below 0 leaves open whi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from replitune.notes import Note, note, told
 from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import ends, p_equation, p_value, probability, score
 from replitune.results.wording import CORRECTIONS, count, generalises_to, listed, where
@@ -22,7 +23,7 @@ from replitune.significance.variances import ENOUGH, RUNS, VarianceRow, bottlene
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
-    from replitune.significance.base import Note, TestResult
+    from replitune.significance.base import TestResult
 
 State = Literal[
     "better", "better-within-margin", "same", "undecided", "these-outputs", "different", "cannot"
@@ -33,37 +34,8 @@ DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "differe
 AHEAD: tuple[State, ...] = ("better", "better-within-margin")
 
 LOOKS = ("looks-settled", "looks-futile", "looks-open")
-QUIET = (
-    *(*LOOKS, "paired", "welch", "not-bca", "every-pair", "no-gradient", "pooled-groups", "noise-ratio"),
-    "control-variates",
-)
-"""Notes that do not make an answer less certain."""
-SERIOUS = (
-    "one-run",
-    "run-effect",
-    "identical-runs",
-    "unstable-run",
-    "one-run-decides",
-    "not-valid",
-    "selection-differs",
-    "few-judged",
-    "documents-ignored",
-    "this-text-alone",
-    "few-documents",
-    "two-replicas",
-    "few-contributing",
-    "other-raters",
-    "rater-effects",
-    "one-judged-run",
-    "shared-seeds",
-    "looked-before",
-    "wide-margin",
-    "guessed",
-    "missing",
-    "given",
-    "out-of-reach",
-)
-"""Caveats that change how an answer is read, gravest first."""
+IMPLIED = ("one-replica", "these-runs")
+"""What `one-run` and `only-outputs` say, too."""
 WIDE = 5
 """A margin of more than so many times the usual differences of runs and segments lets anything pass. Below
 that, a wide margin is only remarked on, since no equivalence can be shown with less."""
@@ -73,24 +45,6 @@ NOTHING = "nothing: it is decided"
 WANTED = 0.842
 """Standard errors by which a difference must exceed the critical value to be found four times out
 of five."""
-
-
-class Caveat(msgspec.Struct, frozen=True):
-    """What a reader must know before relying on an answer."""
-
-    code: str
-    text: str
-    about: str = ""
-    """The one system that it is about, if there is one."""
-
-    @property
-    def serious(self) -> bool:
-        """Whether it changes how the answer is read."""
-        return self.code in SERIOUS
-
-    @property
-    def sentence(self) -> str:
-        return self.text if self.text.endswith((".", "?", "!")) else f"{self.text}."
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -163,7 +117,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     speaks_of: str
     """What a small p generalises to, in words."""
     doubt: Doubt | None
-    trust: tuple[Caveat, ...]
+    trust: tuple[Note, ...]
     counts: Counts
     next: str
     """The one thing to do next."""
@@ -189,8 +143,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return tone(self.decided, self.trust)
 
     @property
-    def grave(self) -> tuple[Caveat, ...]:
-        return tuple(caveat for caveat in self.trust if caveat.serious)
+    def grave(self) -> tuple[Note, ...]:
+        return tuple(note for note in self.trust if note.grave)
 
     @property
     def text(self) -> str:
@@ -200,7 +154,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rest(self) -> str:
         """What follows the sentence."""
-        grave = [caveat.sentence for caveat in self.grave]
+        grave = [note.sentence for note in self.grave]
         return " ".join([*grave, self.detail, *self.more])
 
     def __str__(self) -> str:
@@ -210,8 +164,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Answer, {self.state}: {self.sentence}>"
 
 
-def tone(decided: bool, trust: Sequence[Caveat]) -> str:
-    return "amber" if any(caveat.serious for caveat in trust) else "blue" if decided else "grey"
+def tone(decided: bool, trust: Sequence[Note]) -> str:
+    return "amber" if any(note.grave for note in trust) else "blue" if decided else "grey"
 
 
 def answers_of(cell: Result) -> tuple[Answer, ...]:
@@ -275,26 +229,19 @@ def of_outputs(test: TestResult) -> bool:
     return single or test.scope == "outputs"
 
 
-def unfit(cell: Result, test: TestResult) -> str:
-    """Why the test does not fit the data, if it does not: samples differ as whole runs do, or the runs of
-    a system are copies of one run (which does not matter to a test for these runs alone)."""
-    if any(note.code == "run-effect" for note in test.notes):
-        return "samples differ as whole runs do"
+def unfit(cell: Result, test: TestResult) -> Note | None:
+    """Why the test does not fit the data, if it does not (copies of a run do not matter to a test for
+    these runs alone)."""
+    notes = test.notes
     if test.scope not in ("segments", "outputs"):
-        for name in _copied(cell, test):
-            return f"the runs of {name} are identical, like copies of one"
-    return ""
+        notes += _on_systems(cell, test)
+    return next((one for one in notes if one.kind.unfit), None)
 
 
-def _copied(cell: Result, test: TestResult) -> list[str]:
-    """Systems whose runs are all the same."""
+def _on_systems(cell: Result, test: TestResult) -> tuple[Note, ...]:
+    """Notes on how the runs of both systems differ."""
     known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
-    return [
-        system.name
-        for system in known
-        for note in system.notes.get("s_test", ())
-        if note.code == "identical-runs"
-    ]
+    return tuple(one for system in known for one in system.notes.get("s_test", ()) if one.kind.unfit)
 
 
 def _state(cell: Result, test: TestResult) -> State:
@@ -333,44 +280,25 @@ def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Ru
 # -- what to know -------------------------------------------------------------------------
 
 
-def gravest_first(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
-    rank = {code: place for place, code in enumerate(SERIOUS)}
-    return tuple(sorted(caveats, key=lambda caveat: rank.get(caveat.code, len(rank))))
-
-
-def _trust(cell: Result, test: TestResult, state: State) -> tuple[Caveat, ...]:
-    found = [Caveat(n.code, capital(n.text, n.about), n.about) for n in test.notes if n.code not in QUIET]
+def _trust(cell: Result, test: TestResult, state: State) -> tuple[Note, ...]:
+    notes = [*test.notes, *_on_systems(cell, test)]
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
-        found = [caveat for caveat in found if caveat.code != "one-replica"]
+        notes = [one for one in notes if one.code not in IMPLIED]
         whose = "each system" if len(lonely) == 2 else listed(lonely)
-        text = f"One run of {whose}: luck in tuning or training cannot be told apart from a difference"
-        if not lonely:
-            text = "The test looks at these outputs alone: other runs may score differently"
-        found.append(Caveat("one-run", text, lonely[0] if len(lonely) == 1 else ""))
-    for name in _copied(cell, test):
-        text = f"All {cell.systems[name].n} runs of {name} are identical in every segment"
-        found.append(Caveat("identical-runs", text, name))
+        notes.append(note("one-run", systems=lonely, whose=whose) if lonely else note("only-outputs"))
     if (margin := test.details.get("margin")) is not None:
         known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
         scores = [score for system in known for score in system.scores.values()]
         usual = max([(max(scores) - min(scores)) / 2, *(system.s_sel or 0.0 for system in known)])
         if margin > usual:
-            text = f"The margin of {margin:g} is wide: it exceeds half the range of all runs and the "
-            text += f"standard deviation from the choice of segments ({usual:.2g})"
-            found.append(Caveat("wide-margin" if margin > WIDE * usual else "margin", text))
+            code = "wide-margin" if margin > WIDE * usual else "margin"
+            notes.append(note(code, margin=margin, usual=usual))
     low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
     sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
     if state in AHEAD and low is not None and high is not None and len(sides) == 2:
-        span = f"{p_value(low)} to {p_value(high)}"
-        text = f"One run decides: if one run is left out, uncorrected p is {span}"
-        found.append(Caveat("one-run-decides", text))
-    return gravest_first(dict.fromkeys(found))
-
-
-def capital(text: str, name: str = "") -> str:
-    first, *_ = text.split() or [""]
-    return text if first.endswith(":") or (name and text.startswith(name)) else text[:1].upper() + text[1:]
+        notes.append(note("one-run-decides", low=p_value(low), high=p_value(high)))
+    return told(notes)
 
 
 # -- doubt, and what to do about it -------------------------------------------------------
@@ -419,10 +347,8 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
             return "use the test `crossed`, which generalises to new runs"
         whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
         return f"2 more {kind}s of {whose}"
-    if any(note.code == "run-effect" for note in test.notes):
-        return "compare them with `design: runs`"
-    if unfit(cell, test):
-        return f"other runs of {listed(_copied(cell, test))}, or `crossed` with `scope: segments`"
+    if misfit := unfit(cell, test):
+        return misfit.words(misfit.kind.next)
     if state in DECIDED:
         return NOTHING
     if state == "cannot" or doubt is None or not test.se or test.delta == 0:
@@ -505,8 +431,8 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
         return f"{start}; they are the same within the margin of {answer.margin:g}{between}."
     if state == "cannot":
         return f"{start}; whether it is better cannot be told here."
-    if why := unfit(cell, test):
-        return f"{start}{between}; but {why}, so this is not decided."
+    if misfit := unfit(cell, test):
+        return f"{start}{between}; but {misfit.words(misfit.kind.unfit)}, so this is not decided."
     if test.alternative != "two-sided":
         word = {"greater": "better", "less": "worse"}[test.alternative]
         return f"{start}{between}; that {test.b} is {word} than {test.a} is not shown."
@@ -552,7 +478,7 @@ def interval_name(cell: Result, test: TestResult) -> str:
 
 def _looks(test: TestResult) -> Note | None:
     """How the looks at this pair ended."""
-    return next((note for note in test.notes if note.code in LOOKS), None)
+    return next((one for one in test.notes if one.code in LOOKS), None)
 
 
 def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> Iterator[str]:

@@ -62,7 +62,7 @@ class Results:
     @property
     def warnings(self) -> list[str]:
         """What changes how the answers are read."""
-        return [caveat.text for caveat in self.summary.trust if caveat.serious]
+        return [note.text for note in self.summary.grave]
 
     @cached_property
     def summary(self) -> Summary:

@@ -14,7 +14,7 @@ from typing import Any
 from replitune.errors import ReplituneError
 from replitune.results.answer import Answer
 from replitune.results.result import Result
-from replitune.significance.settings import ALLOWED, Rule
+from replitune.significance.settings import Rule
 from replitune.statistics.plausibility import Doubt
 
 ODD_RUN = 0.01
@@ -68,9 +68,9 @@ def decide(
 ) -> Decision:
     """Whether, in every pair (A, B), B is better than A, not worse than A by the margin, or the same
     within it. Never for outputs that can hardly be translations of these segments, nor where p is not
-    what it says, unless that is allowed (by names in `ALLOWED`). So a run that is odd enough to show that
-    its system's runs are not normal is refused: such a system would pass too often, when none of its
-    bad runs was drawn."""
+    what it says, unless that is allowed, by the name of a `notes.Gate`. So a run that is odd enough to
+    show that its system's runs are not normal is refused: such a system would pass too often, when none
+    of its bad runs was drawn."""
     pairs = tuple(
         _pair(result, answer, rule, doubts, allow) for result in results for answer in result.answers
     )
@@ -98,10 +98,10 @@ def _pair(
         refused.append(text)
     p = {"better": answer.p, "not-worse": "p_no_worse_b", "same": "p_same"}[rule]
     normal = test.details.get("p_odd_run", 1.0) > ODD_RUN
-    for name, (code, _) in ALLOWED.items():
-        if name not in allow and not (name == "odd-runs" and normal):
-            found = (caveat for caveat in answer.trust if caveat.code == code)
-            refused += [f"{caveat.text} (--allow-{name})" for caveat in found]
+    for note in answer.trust:
+        gate = note.kind.gate
+        if gate is not None and gate.name not in allow and not (normal and note.code == "unstable-run"):
+            refused.append(f"{note.sentence.removesuffix('.')} (--allow-{gate.name})")
     return {
         "testset": result.testset,
         "metric": result.metric,

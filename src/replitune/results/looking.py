@@ -237,16 +237,6 @@ def first_replicas(store: SegmentStatistics, plan: Plan, wanted: Mapping[str, in
     return replace(store, systems=systems)
 
 
-NO_P_WORDS = {
-    "one-replica": "one run: the noise of runs is unknown",
-    "one-unit": "one segment",
-    "few-documents": "too few documents",
-    "few-segments": "too few segments",
-    "zero-variance": "zero variance",
-}
-"""Why a look has no p, by the code of the test's note."""
-
-
 def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, n: tuple[int, int]) -> Seen:
     """One pair, whose systems have n replicas."""
     if min(n) < 1:
@@ -255,8 +245,7 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
     row = result.test((a, b), plan.method)
     assert row is not None
     if row.p is None or row.uncertainty is None:
-        codes = [note.code for note in row.notes]
-        why = next((words for code, words in NO_P_WORDS.items() if code in codes), None)
+        why = next((note.text for note in row.notes if note.kind.no_p), None)
         return Seen(a, b, n, None, row.delta, why=why, needs_runs=min(n) < 2)
     # put the parts of the variance from runs first, and among these those of A
     known = row.uncertainty

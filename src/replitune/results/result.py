@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from replitune.notes import Note, note_text
 from replitune.replicas import Replica
 from replitune.results.answer import Answer, answers_of
 from replitune.results.decimals import decimals_of
 from replitune.results.wording import base_name, title
-from replitune.significance.base import Note, TestResult, note_text
+from replitune.significance.base import TestResult
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
 from replitune.significance.run import histogram
@@ -299,7 +300,7 @@ class Result:
                 **{name: getattr(result, name) for name in METHOD_FIELDS},
                 **result.details,
                 "variances": [vars(source) for source in result.variances],
-                "notes": [vars(note) for note in result.notes],
+                "notes": [msgspec.to_builtins(note) for note in result.notes],
             }
         for (a, b), pair in pairs.items():
             pair["delta"] = self.difference((a, b))
@@ -377,7 +378,7 @@ class Result:
             ({"row": "overlap", "a": item.a, "b": item.b, "method": item.method}, item.notes)
             for item in self.overlaps
         ]
-        return [{**key, **vars(note)} for key, notes in noted for note in notes]
+        return [{**key, **msgspec.structs.asdict(note)} for key, notes in noted for note in notes]
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """`tests`, `systems`, `overlaps`, `variances`, `notes` and `answers` with the columns of their
@@ -411,7 +412,7 @@ class Result:
         notes_of = defaultdict(list)
         for row in rows.read_table(path(".notes"), rows.NOTES):
             key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])
-            notes_of[key].append(Note(row["code"], row["text"], row["about"]))
+            notes_of[key].append(Note(row["code"], row["text"], row["run"], tuple(row["systems"])))
         variances = defaultdict(list)
         for row in rows.read_table(path(".variances"), rows.VARIANCES):
             pair = tuple(row.pop(name) for name in ("a", "b", "method"))

@@ -71,7 +71,11 @@ ANSWERS = _schema(
 )
 """The answer about each pair; the column `answer` has all of it as JSON (docs/answer.schema.json)."""
 
-NOTES = _schema((pa.string(), "row code text about a b system statistic method"))
+NOTES = _schema(
+    (pa.string(), "row code text run"),
+    (pa.list_(pa.string()), "systems"),
+    (pa.string(), "a b system statistic method"),
+)
 """Notes, each with the row of the other files that it is about: a test, a system or an overlap."""
 
 

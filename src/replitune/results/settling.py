@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from replitune.significance.base import Note, TestResult, without_none
+from replitune.notes import Note, note, without_none
+from replitune.significance.base import TestResult
 from replitune.significance.looks.record import FUTILE, PairLook, Record
 
 
@@ -20,7 +21,7 @@ def _settled(row: TestResult, record: Record) -> TestResult:
         return row
     plan = record.plan
     details = {k: v for k, v in row.details.items() if not k.startswith(("p_without_one", "reach_"))}
-    drift = Note("batches-differ", record.drift) if record.drift else None
+    drift = note("batches-differ", text=record.drift) if record.drift else None
     notes = without_none(*row.notes, _note(record, last), drift)
     if last.p is None or last.p_look is None:
         return replace(row, notes=notes, details=details)
@@ -44,15 +45,13 @@ def _note(record: Record, last: PairLook) -> Note:
     up_to = f"{most[0]}" if most[0] == most[1] else f"{most[0]} and {most[1]}"
     at = record.settled_at(last.a, last.b)
     if at is not None:
-        text = f"settled with {at.n_a} and {at.n_b} of at most {up_to} runs"
-        return Note("looks-settled", text)
+        return note("looks-settled", n_a=at.n_a, n_b=at.n_b, most=up_to)
     n = f"{last.n_a} and {last.n_b}"
     if last.decision == FUTILE:
-        text = f"more runs than {n} (at most {up_to}) are unlikely ({100 * plan.futility:g}%) to settle it"
-        return Note("looks-futile", text)
+        return note("looks-futile", n=n, most=up_to, percent=100 * plan.futility)
     if (last.n_a, last.n_b) == tuple(most):
-        return Note("looks-open", f"not settled at {up_to} runs")
-    text = f"not settled with {n} of at most {up_to} runs"
+        return note("looks-open", how=f"at {up_to} runs")
+    how = f"with {n} of at most {up_to} runs"
     if last.left and sum(last.left) > 0:
-        text += ", but further runs of these systems would tell too little"
-    return Note("looks-open", f"{text} ({looks} looks)" if looks > 1 else text)
+        how += ", but further runs of these systems would tell too little"
+    return note("looks-open", how=f"{how} ({looks} looks)" if looks > 1 else how)

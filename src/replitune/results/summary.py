@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from replitune import __version__
-from replitune.results.answer import AHEAD, Answer, Caveat, capital, gravest_first, tone
+from replitune.notes import Note, note, told
+from replitune.results.answer import AHEAD, Answer, tone
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
 from replitune.results.wording import count, listed, plain
@@ -20,7 +22,6 @@ NAMED = 3
 """Up to so many systems are named; of more, only the number is given."""
 MOST_GIVEN = 4
 """Remarks on the inputs that are told one by one; further ones are told together."""
-GUESSED = "It is not known whether higher or lower {} is better; higher is assumed"
 CITE = f"replitune {__version__}, https://github.com/replitune/replitune (CITATION.cff)"
 
 
@@ -54,8 +55,8 @@ class Summary(msgspec.Struct, frozen=True):
     """What an experiment says."""
 
     headlines: tuple[Headline, ...]
-    trust: tuple[Caveat, ...]
-    """Caveats on the inputs and on all answers by the first metric of each test set: each kind once,
+    trust: tuple[Note, ...]
+    """Notes on the inputs and on all answers by the first metric of each test set: each kind once,
     gravest first."""
     counts: str
     next: str
@@ -66,8 +67,8 @@ class Summary(msgspec.Struct, frozen=True):
         return self.headlines[0].sentence if self.headlines else NOTHING
 
     @property
-    def grave(self) -> tuple[Caveat, ...]:
-        return tuple(caveat for caveat in self.trust if caveat.serious)
+    def grave(self) -> tuple[Note, ...]:
+        return tuple(note for note in self.trust if note.grave)
 
     @property
     def lines(self) -> list[str]:
@@ -76,7 +77,7 @@ class Summary(msgspec.Struct, frozen=True):
         return [
             *(f"{h.testset}: {h.sentence}" if several else h.sentence for h in self.headlines),
             *([] if self.headlines else [NOTHING]),
-            *(f"! {caveat.sentence}" for caveat in self.grave),
+            *(f"! {note.sentence}" for note in self.grave),
             *([f"{self.counts}; next: {self.next}."] if self.counts else []),
         ]
 
@@ -99,7 +100,7 @@ def summarise_answers(
     given: Sequence[str] = (),
     doubts: Sequence[str] = (),
     undirected: Sequence[str] = (),
-    remarks: Sequence[Caveat] = (),
+    remarks: Sequence[Note] = (),
 ) -> Summary:
     """What the results of each (test set, metric) say together.
 
@@ -112,23 +113,22 @@ def summarise_answers(
     for cell in cells:
         if cell.answers and not cell.neutral and cell.metric not in people:
             testsets.setdefault(cell.testset, []).append(cell)
-    names = tuple(name for cell in cells for name in cell.systems)
     doubted = [
-        *(Caveat("given", text if text.startswith(names) else capital(text)) for text in (*doubts, *given)),
-        *(Caveat("guessed", f"{GUESSED.format(name)} (--lower-is-better {name})") for name in undirected),
+        *(note("given", text=text) for text in (*doubts, *given)),
+        *(note("guessed", metric=name) for name in undirected),
         *_missing(cells),
         *_disagreements(cells),
         *remarks,
     ]
-    told = doubted.pop(0).sentence if doubts else None
+    doubt = doubted.pop(0).sentence if doubts else None
     leads = [own[0] for own in testsets.values()]
     alone = {cell.testset: cell for cell in reversed(cells) if len(cell.systems) == 1}
     return Summary(
         headlines=tuple(
-            Headline(testset, f"Nothing can be said yet. {told}", "amber", 0, 0)
+            Headline(testset, f"Nothing can be said yet. {doubt}", "amber", 0, 0)
             for testset in dict.fromkeys([*testsets, *alone])
         )
-        if told
+        if doubt
         else (
             *(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
             *(Headline(name, _of_one(cell), tone(False, doubted), 0, 0) for name, cell in alone.items()),
@@ -140,18 +140,18 @@ def summarise_answers(
     )
 
 
-def _missing(cells: Sequence[Result]) -> list[Caveat]:
+def _missing(cells: Sequence[Result]) -> list[Note]:
     """Replicas that could not be made."""
     places = dict.fromkeys(
-        f"{system} has no {replica} on {cell.testset} ({reason}); runs that fail may differ from the others"
+        note("missing", run=replica, systems=[system], testset=cell.testset, reason=reason)
         for cell in cells
         for system, reasons in cell.missing.items()
         for replica, reason in reasons.items()
     )
-    return [Caveat("missing", text) for text in places]
+    return [*places]
 
 
-def _disagreements(cells: Sequence[Result]) -> list[Caveat]:
+def _disagreements(cells: Sequence[Result]) -> list[Note]:
     """Tests whose p is on the other side of the level from that of the test that leads."""
     sides: dict[tuple[str, str], list[bool]] = {}
     for cell in cells:
@@ -162,18 +162,14 @@ def _disagreements(cells: Sequence[Result]) -> list[Caveat]:
                 known = sides.setdefault((test.method, one.method), [])
                 known.append(significant(test, cell.alpha) != ((one.p or 0.0) <= cell.alpha))
     return [
-        Caveat(
-            "disagree",
-            f"{other} and {lead} disagree about {sum(found)} of {count(len(found), 'difference')}: they "
-            "ask different questions",
-        )
+        note("disagree", other=other, lead=lead, n=sum(found), differences=count(len(found), "difference"))
         for (other, lead), found in sides.items()
         if any(found)
     ]
 
 
 def _headline(
-    testset: str, cells: Sequence[Result], baseline: str | None, given: Sequence[Caveat]
+    testset: str, cells: Sequence[Result], baseline: str | None, given: Sequence[Note]
 ) -> Headline:
     first, *others = cells
     answers = first.answers
@@ -281,30 +277,29 @@ def _leader(cell: Result) -> str:
     return f"{text}; {pairs}."
 
 
-def _merged(answers: Sequence[Answer], given: Sequence[Caveat]) -> tuple[Caveat, ...]:
-    """Each kind of caveat once, with the first place where it is found and the number of others."""
-    kinds: dict[str, dict[Caveat, str]] = {}
+def _merged(answers: Sequence[Answer], given: Sequence[Note]) -> tuple[Note, ...]:
+    """Each kind of note once, with the first place where it is found and the number of others."""
     several = len(answers) > 1
-    for caveat in given:  # each is a kind of its own, up to some number
-        number = sum(key.partition(" ")[0] == caveat.code for key in kinds)
-        kinds.setdefault(f"{caveat.code} {min(number, MOST_GIVEN)}", {})[caveat] = ""
+    kinds: dict[tuple[str, int], dict[Note, str]] = {}
+    of_code: Counter[str] = Counter()
+    for one in given:  # each is a kind of its own, up to some number
+        of_code[one.code] += 1
+        kinds.setdefault((one.code, min(of_code[one.code], MOST_GIVEN)), {})[one] = ""
     for answer in answers:
-        for caveat in answer.trust:
-            where = f" ({answer.a} and {answer.b})" if several and not caveat.about else ""
-            kinds.setdefault(caveat.code, {}).setdefault(caveat, where)
+        for one in answer.trust:
+            where = f" ({answer.a} and {answer.b})" if several and not one.systems else ""
+            kinds.setdefault((one.code, 0), {}).setdefault(one, where)
     merged = []
-    for places in kinds.values():
+    for (code, _), places in kinds.items():
         (first, where), rest = next(iter(places.items())), len(places) - 1
-        code = first.code
         if code == "one-run" and several:
             lonely = {name for a in answers for name, n in _runs(a) if n == 1}
-            text = first.text.partition(":")[2]
-            whose = f"{len(lonely)} systems" if len(lonely) > NAMED else listed(sorted(lonely))
-            merged.append(Caveat(code, f"One run of {whose}:{text}" if lonely else first.text))
+            merged.append(note("one-run", systems=sorted(lonely), whose=_named(sorted(lonely))))
         else:
             more = f"; {count(rest, 'more such note')}" if rest else ""
-            merged.append(Caveat(code, f"{first.text}{where}{more}", "" if rest else first.about))
-    return gravest_first(merged)
+            alone = {"run": None, "systems": ()} if rest else {}
+            merged.append(msgspec.structs.replace(first, text=f"{first.text}{where}{more}", **alone))
+    return told(merged)
 
 
 def _runs(answer: Answer) -> tuple[tuple[str, int], ...]:

@@ -7,7 +7,6 @@ distribution.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.notes import Note, note_text
 from replitune.statistics.systems import SystemStatistics
 
 if TYPE_CHECKING:
@@ -77,27 +77,6 @@ class Comparison:
 
     def swapped(self) -> Comparison:
         return replace(self, a=self.b, b=self.a)
-
-
-@dataclass(frozen=True)
-class Note:
-    """A remark that a reader of a number has to know."""
-
-    code: str
-    """Its kind, for programs: ``few-replicas``, ``out-of-reach``. Texts may change, codes not."""
-    text: str
-    about: str = ""
-    """The one system that it is about; empty if it is about the whole row."""
-
-
-def without_none(*notes: Note | None) -> tuple[Note, ...]:
-    """The notes that are not None."""
-    return tuple(note for note in notes if note is not None)
-
-
-def note_text(notes: Iterable[Note]) -> str | None:
-    """All texts joined, as in rows of files; None without notes."""
-    return "; ".join(note.text for note in notes) or None
 
 
 DETAILS = {

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.notes import Note, note, without_none
 from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores, in_units
-from replitune.significance.base import Comparison, Note, RunKind, Scope, TestResult, Unit, without_none
+from replitune.significance.base import Comparison, RunKind, Scope, TestResult, Unit
+from replitune.statistics.systems import SystemStatistics
 from replitune.tuners import TUNERS
 
 RELATIVE_TOLERANCE = 1e-13
 """Scores that differ by less count as equal: they may be the same sum, added up in another order."""
-
-ONE_REPLICA_NOTE = Note("one-replica", "one run each: says nothing about other runs")
 
 
 def tolerance(score_a: float, score_b: float) -> float:
@@ -71,14 +71,6 @@ def zero_variance(deltas: NDArray[np.float64], slack: float) -> bool:
     return float(np.ptp(deltas)) <= slack
 
 
-FOLDED_NOTE = Note(
-    "not-valid",
-    "`compat: folded` reproduces published numbers and is not a valid test: a nominal .05 is really .11",
-)
-
-ZERO_VARIANCE_NOTE = Note("zero-variance", "zero variance: every resample has the same difference")
-
-
 def expected_shift(
     comparison: Comparison, deltas: NDArray[np.float64], delta: float, unit: str
 ) -> tuple[float, float]:
@@ -115,11 +107,13 @@ def shifted_p(
     if abs(delta) <= slack and (identical or zero_variance(deltas, slack)):
         return 1.0, None
     if zero_variance(deltas, slack):
-        return None, ZERO_VARIANCE_NOTE
+        return None, note("zero-variance")
     if compat == "folded":
+        of = "valid test: a nominal .05 is really .11"
+        not_valid = note("not-valid", compat="folded", whose="published", test=of)
         size = np.abs(deltas)
         count = int(np.count_nonzero(size - size.mean() > abs(delta)))
-        return (count + 1) / (len(deltas) + 1), FOLDED_NOTE
+        return (count + 1) / (len(deltas) + 1), not_valid
     statistics = oriented(deltas - tau, alternative, metric)
     return p_value(statistics, float(oriented(delta, alternative, metric)), slack), None
 
@@ -147,16 +141,21 @@ def few_replicas_note(n_a: int, n_b: int) -> Note | None:
     """A note for tests that draw replicas with replacement."""
     n = min(n_a, n_b)
     if n == 1:
-        return Note("one-replica", "one run: differences between runs cannot be estimated")
+        return note("one-replica", runs="one run", what="differences between runs cannot be estimated")
     if n < 10:
         at, level = max(known for known in LEVEL_OF_FEW.items() if known[0] <= n)
-        text = f"{n} runs: a bootstrap of so few rejects too often, and its interval is too narrow"
-        return Note("few-replicas", f"{text} (level about {level} at a nominal .05, n = {at})")
+        return note("few-replicas", n=n, level=level, at=at)
     return None
 
 
 def one_each(comparison: Comparison) -> Note | None:
-    return ONE_REPLICA_NOTE if comparison.a.n == comparison.b.n == 1 else None
+    if comparison.a.n > 1 or comparison.b.n > 1:
+        return None
+    return note("one-replica", runs="one run each", what="says nothing about other runs")
+
+
+def not_paired(a: SystemStatistics, b: SystemStatistics, instead: str) -> Note:
+    return note("not-paired", n_a=a.n, a=a.name, n_b=b.n, b=b.name, instead=instead)
 
 
 @dataclass(frozen=True)

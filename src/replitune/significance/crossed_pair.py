@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import dot
+from replitune.notes import Note, note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Note
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
 from replitune.significance.critical import Drawn, Layers, Parts, critical_values, layers, net_parts, tails
 from replitune.significance.difference import Difference
@@ -192,27 +192,25 @@ class CrossedPair(Difference):
         units."""
         notes: list[Note | None] = []
         if self.scope != "segments" and self.lonely:
-            text = f"one run of {' and of '.join(self.lonely)}: no p, as the noise of runs is unknown"
-            notes.append(Note("one-replica", text))
+            notes.append(lonely_note(self.lonely))
         if self.scope != "runs" and self.one_unit:
-            notes.append(Note("one-unit", f"one {unit}: no p"))
+            notes.append(note("one-unit", unit=unit, what="no p"))
         if not self.estimable:
             return notes
         for system in (self.a, self.b):
             notes += system.notes
         if not (self.a.smooth and self.b.smooth) and self.scope != "runs":
-            notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
+            notes.append(note("no-gradient"))
         if self.scope != "segments" and any(
             len(members) == 2 for side in self.sides for members in side.strata
         ):
             of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
-            text = f"two runs{of}: p is approximate (.05 can be .06 to .07)"
-            notes.append(Note("two-replicas", text))
+            notes.append(note("two-replicas", where=of))
         if self.scope != "runs" and size < FEW_UNITS:
             notes.append(units_note(size, unit, "no p" if size < FEWEST_UNITS else "p is approximate"))
         notes.append(contributing_note(*self.contributing, unit))
         if not self.varies:
-            notes.append(Note("zero-variance", "zero variance"))
+            notes.append(note("zero-variance"))
         notes += self.unstable_runs()
         notes += self.run_effects() if design == "samples" else [self.shared_seeds()]
         return notes
@@ -237,15 +235,10 @@ class CrossedPair(Difference):
     def unstable_runs(self) -> list[Note]:
         notes = []
         for odd in self.odd_runs:
-            name = odd.system.replicas[odd.run]
-            text = (
-                f"{odd.system.name}: {name} is {odd.robust_sd:.1f} robust standard deviations from the "
-                "other runs; a system whose bad runs were not drawn looks better than it is"
-            )
-            p = self.p_without_each.get((odd.system.name, name))
-            if p is not None:
-                text += f"; without this run, p of this pair alone is {p:.2g}"
-            notes.append(Note("unstable-run", text, odd.system.name))
+            system, run = odd.system.name, odd.system.replicas[odd.run]
+            p = self.p_without_each.get((system, run))
+            without = "" if p is None else f"; without this run, p of this pair alone is {p:.2g}"
+            notes.append(note("unstable-run", run=run, systems=[system], sd=odd.robust_sd, without=without))
         return notes
 
     def shared_seeds(self) -> Note | None:
@@ -268,11 +261,7 @@ class CrossedPair(Difference):
         p = float(stdtr(df, -r * np.sqrt(df / max(1 - r * r, 1e-15))))
         if p >= SHARED_SEEDS:
             return None
-        text = (
-            f"runs of the same number vary together (correlation {r:.2f}, one-sided p = "
-            f"{max(p, 1e-4):.2g}): if they share a seed, `paired_replicas` makes use of it"
-        )
-        return Note("shared-seeds", text)
+        return note("shared-seeds", r=r, p=max(p, 1e-4))
 
     def run_effects(self) -> list[Note]:
         """Notes on samples that differ from each other as a whole, as runs do."""
@@ -283,11 +272,8 @@ class CrossedPair(Difference):
             p = run_effect(side, self.a.blocks)
             if p < RUN_EFFECT:
                 whose = "the pairs" if self.paired else system.name
-                text = (
-                    f"{whose}: whole samples differ from each other (F test p = {max(p, 1e-4):.2g}), as "
-                    "runs do: use `design: runs`"
-                )
-                notes.append(Note("run-effect", text, "" if self.paired else system.name))
+                about = () if self.paired else (system.name,)
+                notes.append(note("run-effect", systems=about, whose=whose, p=max(p, 1e-4)))
         return notes
 
     @cached_property
@@ -362,6 +348,16 @@ class CrossedPair(Difference):
         both = self.parts if self.scope == "both" else self.components.parts("both")
         on_new_set = spread_of(both, np.array([*n, *ones]), self.slack)
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
+
+
+def lonely_note(systems: Sequence[str]) -> Note:
+    """Why there is no p for systems with one run."""
+    return note(
+        "one-replica",
+        systems=systems,
+        runs=f"one run of {' and of '.join(systems)}",
+        what="no p, as the noise of runs is unknown",
+    )
 
 
 def median(x: NDArray[np.float64]) -> float:

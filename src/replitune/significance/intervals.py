@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.significance.base import Note
+from replitune.notes import Note, note
 from replitune.significance.counting import percentile_interval
 
 
@@ -56,8 +56,7 @@ def bca_interval(
             low, high = np.percentile(deltas, 100 * levels)
             return float(low), float(high), None
         reason = "its acceleration is too large"
-    note = Note("not-bca", f"percentile interval, not BCa: {reason}")
-    return *percentile_interval(deltas, confidence), note
+    return *percentile_interval(deltas, confidence), note("not-bca", reason=reason)
 
 
 def overlap_ratio(
@@ -82,7 +81,7 @@ def overlap_ratio(
     mean = np.array([x.mean(), y.mean()])
     sd = np.array([np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in (x, y)])
     if (sd <= 1e-12 * np.abs(mean)).any():
-        return None, (Note("no-spread", "a distribution without spread has no density"),)
+        return None, (note("no-spread"),)
     (low_x, high_x), (low_y, high_y) = (percentile_interval(v, confidence) for v in (x, y))
 
     def mass(which: int, low: float, high: float) -> float:

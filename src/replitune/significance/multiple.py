@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.base import Note, TestResult
+from replitune.notes import Note, note
+from replitune.significance.base import TestResult
 
 
 def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
@@ -135,10 +136,10 @@ def rank_systems(
     notes: tuple[Note, ...] = ()
     if untested:
         others = f" and {len(untested) - 1} other pairs" if len(untested) > 1 else ""
-        notes = (Note("no-clusters", f"no clusters: no p for {untested[0]}{others}"),)
+        notes = (note("no-clusters", why=f"no p for {untested[0]}{others}"),)
     elif not joint:
-        text = "no clusters: they need a correction that holds for all pairs together (holm, max-t)"
-        notes = (Note("no-clusters", text),)
+        why = "they need a correction that holds for all pairs together (holm, max-t)"
+        notes = (note("no-clusters", why=why),)
     groups = None
     if joint and not untested:
         groups = tuple(tuple(names[i] for i in c) for c in clusters(wins))

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import dot, exp, log
-from replitune.significance.base import Note
+from replitune.notes import Note, note
 from replitune.significance.critical import Parts, layers, matching_df
 from replitune.streams import stream
 
@@ -146,12 +146,9 @@ class Bound:
     seed: int
 
     def note(self) -> Note:
-        claim = f"that no system's runs vary more than {self.ratio:g} times as much as another's"
         if self.contradicted:
-            text = f"the runs contradict the assumption {claim}: tested without it"
-            return Note("noise-ratio-contradicted", text)
-        text = f"assumes {claim} (standard deviation); run variances shrunk over {len(self.ns)} systems"
-        return Note("noise-ratio", text)
+            return note("noise-ratio-contradicted", ratio=self.ratio)
+        return note("noise-ratio", ratio=self.ratio, number=len(self.ns))
 
     def worst(self, compared: Sequence[int], pairs: Pairs, one_sided: bool = False) -> Worst:
         """For `pairs` of the `compared` systems, given by their numbers of runs; the rest of the family

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import product
 from replitune.metrics.base import MeanMetric, Metric
+from replitune.notes import Note, note, without_none
 from replitune.registry import Entry
 from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
-from replitune.significance.base import Note, without_none
 from replitune.significance.counting import few_replicas_note, percentile_interval
 from replitune.significance.draws import Draws, SegmentDraws, named_draws
 from replitune.significance.intervals import Interval, bca_interval
@@ -32,22 +32,21 @@ from replitune.significance.next_run import prediction_interval
 from replitune.significance.registry import INTERVALS
 from replitune.significance.run import TestSetScores, run_scores
 from replitune.significance.system_parts import analyse
-from replitune.significance.tests.fu_bootstrap import ONE_REPLICA_NOTE, replica_counts
+from replitune.significance.tests.fu_bootstrap import NO_VARIANCE, replica_counts
 from replitune.statistics.systems import SystemStatistics
 
-ONE_SEGMENT = Note("one-unit", "one segment, or none: nothing to draw from")
-ONE_REPLICA = Note("one-replica", "one run: a standard deviation needs two")
+ONE_SEGMENT = note("one-unit", unit="segment, or none", what="nothing to draw from")
+ONE_REPLICA = note("one-replica", runs="one run", what="a standard deviation needs two")
 
 
-def spread_notes(*statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
-    """Why s_test is None or meaningless: one run, or runs that are the same in every segment of every
-    test set."""
+def spread_notes(system: str, *statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
+    """Why s_test of a system is None or meaningless: one run, or runs that are the same in every segment
+    of every test set."""
     runs = len(statistics[0])
     if runs == 1:
         return {"s_test": (ONE_REPLICA,)}
     if all(np.array_equal(of_set[0], run) for of_set in statistics for run in of_set[1:]):
-        text = f"all {runs} runs are the same in every segment, as copies of one are"
-        return {"s_test": (Note("identical-runs", text),)}
+        return {"s_test": (note("identical-runs", systems=[system], n=runs),)}
     return {}
 
 
@@ -145,10 +144,10 @@ def riezler_interval(
             drawn[rows] = metric.score(sums[:, 0])
     every = iv.widened(statistics)
     jackknife = metric.score(every.sum(axis=1) - every[0])
-    note = None
+    alone = None
     if statistics.shape[1] == 1:
-        note = Note("one-unit", f"one {unit}: nothing to draw from")
-    return _interval(drawn, float(scores[r]), jackknife, kind, confidence, note)
+        alone = note("one-unit", unit=unit, what="nothing to draw from")
+    return _interval(drawn, float(scores[r]), jackknife, kind, confidence, alone)
 
 
 @check_arguments
@@ -195,7 +194,7 @@ def fu_interval(
     """Interval of the mean replica score, from n draws of whole test sets."""
     scores = metric.score(system.sums)
     if system.n == 1:
-        return Interval(None, None, (ONE_REPLICA_NOTE,))
+        return Interval(None, None, (NO_VARIANCE,))
     rng = draws.replicas(system.name)
     drawn = product(replica_counts(system, strata, samples, rng), scores) / system.n
     jackknife = np.empty(system.n)
@@ -252,12 +251,12 @@ def summarise(
     iv.system_iv(system)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
-    notes = spread_notes(system.statistics)
+    notes = spread_notes(system.name, system.statistics)
     if system.segments == 1:
         notes["s_sel"] = (ONE_SEGMENT,)
     s_dev = None
     if dev is None:
-        notes["s_dev"] = (Note("no-dev", "no scores on the dev set"),)
+        notes["s_dev"] = (note("no-dev"),)
     else:
         s_dev = sd(metric.score(dev.sums))
         if s_dev is None:
@@ -310,7 +309,7 @@ def summarise_suite(
         alpha,
         s_sel=float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean()),
         s_dev=None,
-        notes=spread_notes(*(statistics.statistics for _, statistics in parts)),
+        notes=spread_notes(system, *(statistics.statistics for _, statistics in parts)),
     )
 
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from replitune.corpus.testset import codes
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
+from replitune.notes import Note, note, without_none
 from replitune.registry import Entry
-from replitune.significance.base import Comparison, Note, TestResult, without_none
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.next_run import next_runs
 from replitune.significance.pairs import pairs_of_systems
@@ -244,18 +245,17 @@ def scored_by_both(comparison: Comparison) -> Comparison:
 
 def documents_note(result: TestResult, comparison: Comparison, *others: Comparison) -> Note | None:
     """A note that a test ignores documents, unless it says so itself, as tests on suites do."""
-    says_so = others or any(note.code == "documents-ignored" for note in result.notes)
+    says_so = others or any(one.code == "documents-ignored" for one in result.notes)
     if says_so or result.unit != "segment" or not has_documents(comparison.documents):
         return None
-    text = f"segments of {comparison.n_documents} documents taken as independent (see `unit: document`)"
-    return Note("documents-ignored", text)
+    documents = f"{comparison.n_documents} documents"
+    return note("documents-ignored", documents=documents, cost=" (see `unit: document`)")
 
 
 def dropped_note(segments: int) -> Note | None:
     if segments == 0:
         return None
-    text = f"{segments} segment{'s' if segments > 1 else ''} without a score left out"
-    return Note("segments-dropped", text)
+    return note("segments-dropped", segments=f"{segments} segment{'s' if segments > 1 else ''}")
 
 
 def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
@@ -380,14 +380,10 @@ def out_of_reach(result: TestResult, alpha: float, correction: str, tests: int) 
     # p comes in steps of 1/(R + 1), so rounding alone must not put it above alpha.
     smallest = result.p_min * (1 - 1e-12)
     if smallest > alpha:
-        text = f"cannot reach {alpha:g}: its smallest p is {result.p_min:.3g}"
-        return Note("out-of-reach", text)
+        return note("out-of-reach", level=f"{alpha:g}", p=result.p_min)
     if correction == "holm" and tests > 1 and smallest > alpha / tests:
-        text = (
-            f"cannot reach {alpha:g}/{tests} (Holm, first of {tests} pairs): "
-            f"its smallest p is {result.p_min:.3g}"
-        )
-        return Note("out-of-reach", text)
+        level = f"{alpha:g}/{tests} (Holm, first of {tests} pairs)"
+        return note("out-of-reach", level=level, p=result.p_min)
     return None
 
 

@@ -33,24 +33,6 @@ Design = Literal["runs", "samples", "nested"]
 Rule = Literal["better", "not-worse", "same"]
 """What a program that decides may require of a system."""
 
-ALLOWED = {
-    "odd-runs": (
-        "unstable-run",
-        "one run is so far from the others that the runs of its system are not normally distributed",
-    ),
-    "two-runs": ("two-replicas", "a system, or a tuner's part of it, has two runs"),
-    "small-text": (
-        "this-text-alone",
-        "the test set is too small to stand for new text, so that the answer is about this text alone "
-        "(as with --scope runs)",
-    ),
-    "ignored-documents": (
-        "documents-ignored",
-        "segments are taken as independent though their documents are known",
-    ),
-}
-"""What a program refuses to decide by, unless it is allowed: the code of the note, and when it is made."""
-
 File = Annotated[str, about(min_length=1)]
 
 

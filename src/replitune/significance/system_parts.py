@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from replitune.arithmetic import BLOCK, covariance, dot, gram, product
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
-from replitune.significance.base import Comparison, Note
+from replitune.notes import Note, note
+from replitune.significance.base import Comparison
 from replitune.significance.noise_ratio import Bound, bound_of
 from replitune.statistics.systems import SystemStatistics
 
@@ -274,8 +275,7 @@ def contributing_note(few: float, enough: bool, unit: str) -> Note | None:
     if few >= FEW_CONTRIBUTING:
         return None
     what = "p is approximate" if enough else "no p"
-    text = f"most of the difference comes from a few {unit}s (effectively {few:.0f}): {what}"
-    return Note("few-contributing", text)
+    return note("few-contributing", unit=unit, number=few, what=what)
 
 
 def contributing_df(d: NDArray[np.float64], nu: NDArray[np.float64] | float) -> NDArray[np.float64]:
@@ -313,16 +313,20 @@ def effective_units(comparison: Comparison, unit: str) -> float:
 
 def units_note(size: float, unit: str, what: str) -> Note:
     """A note on a test set of few units, and what follows from that."""
-    if unit == "segment":
-        return Note("few-segments", f"only {size:.0f} segment{'s' if size > 1 else ''}: {what}")
-    documents = "1 document" if size == 1 else f"{size:.1f} effective documents"
-    return Note("few-documents", f"only {documents}: {what}")
+    code = "few-documents" if unit == "document" else "few-segments"
+    return note(code, units=units_words(size, unit), what=what)
+
+
+def units_words(size: float, unit: str) -> str:
+    """``12 segments``, ``4.5 effective documents``"""
+    if unit == "document":
+        return "1 document" if size == 1 else f"{size:.1f} effective documents"
+    return f"{size:.0f} segment{'s' if size > 1 else ''}"
 
 
 def this_text_note(size: float, unit: str) -> Note:
     """A note that a test set is too small to stand for new text."""
-    why = "too few for an answer about new text, so it is about this text alone"
-    return Note("this-text-alone", units_note(size, unit, why).text)
+    return note("this-text-alone", units=units_words(size, unit))
 
 
 def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alpha: float) -> Note | None:
@@ -337,7 +341,7 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     sizes = np.bincount(documents)
     G, N = len(sizes), len(documents)
     if G < 2:
-        return Note("documents-ignored", "the segments of one document are taken as independent")
+        return note("documents-ignored", documents="one document", cost="")
     sums = document_sums(d, documents)
     between = float((sums**2 / sizes).sum() - d.sum() ** 2 / N) / (G - 1)
     within = float((d**2).sum() - (sums**2 / sizes).sum()) / (N - G)
@@ -352,11 +356,11 @@ def ignored_documents(documents: NDArray[np.int32], d: NDArray[np.float64], alph
     level = alpha
     if by_document > by_segment > 0:
         level = 2 * float(ndtr(ndtri(alpha / 2) * np.sqrt(by_segment / by_document)))
-    text = (
-        f"the segments of {G} documents are taken as independent; their correlation within documents is "
-        f"{icc:.2f}, so if runs did not vary, a level of {alpha:g} would really be {level:.2g}"
+    cost = (
+        f"; their correlation within documents is {icc:.2f}, so if runs did not vary, a level of {alpha:g} "
+        f"would really be {level:.2g}"
     )
-    return Note("documents-ignored", text)
+    return note("documents-ignored", documents=f"{G} documents", cost=cost)
 
 
 def document_sums(values: NDArray[np.float64], documents: NDArray[np.int32]) -> NDArray:
@@ -396,8 +400,5 @@ def kink_notes(
     metric: Metric, system: SystemStatistics, documents: NDArray[np.int32] | None
 ) -> tuple[Note, ...]:
     """Notes on how smooth the metric is near the scores of a system."""
-    note = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
-    if not note:
-        return ()
-    text = f"{system.name}: {note}; the test is linear there, so compare with multi-bootstrap"
-    return (Note("not-smooth", text, system.name),)
+    kink = metric.kink(*spread_of_sums(system.statistics, system.sums, documents))
+    return (note("not-smooth", systems=[system.name], kink=kink),) if kink else ()

@@ -21,7 +21,7 @@ class Human(MetricsStage):
 
     NAME = "human"
     LOG = "human/{testset}"
-    VERSION = 3
+    VERSION = 4
     tests: dict[str, Any]
     judgements: str
 

@@ -19,7 +19,7 @@ class Look(Stage):
 
     NAME = "look"
     MEMORY_MB = 350, 95.0
-    VERSION = 4
+    VERSION = 5
     LOG = "look/{look}"
     WAITS_FOR_LOOKS = True
     number: int

@@ -25,7 +25,7 @@ class Report(Stage):
     NAME = "report"
     MEMORY_MB = 370, 550.0
     LOG = "report/report"
-    VERSION = 16
+    VERSION = 17
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
     """The replicas of each system."""

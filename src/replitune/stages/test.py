@@ -87,7 +87,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 16
+    VERSION = 17
     tests: dict[str, Any]
     design: str
     """What replicas are."""

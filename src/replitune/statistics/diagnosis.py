@@ -87,7 +87,7 @@ def tokenised_twice(refs: Sequence[str], signatures: Mapping[str, str]) -> list[
         return []
     names = ", ".join(again)
     return [
-        f"the texts look tokenised ({share:.0%} of the references' punctuation stands alone), "
+        f"The texts look tokenised ({share:.0%} of the references' punctuation stands alone), "
         f"and {names} tokenises them again (13a): {again[0]}:tokenize=none takes them as they are"
     ]
 
@@ -101,7 +101,7 @@ def exchanged(streams: Sequence[Sequence[str]], refs: object, outputs: Sequence[
     paths = [Path(run) for run in outputs if isinstance(run, str | Path)]
     others = [file for file in paths if _REFERENCE.search(file.name.lower())]
     if called and others:
-        return [f"the reference is {called[0]} and an output {others[0]}: are they exchanged?"]
+        return [f"The reference is {called[0]} and an output {others[0]}: are they exchanged?"]
     if len(streams) < 2:
         return []
     long = [pair for pair in zip(*streams[:2], strict=True) if min(map(len, pair)) > _LONG]

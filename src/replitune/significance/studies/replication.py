@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.significance.base import Comparison, Note, note_text
+from replitune.notes import Note, note, note_text
+from replitune.significance.base import Comparison
 from replitune.significance.studies.calibrate import Test, p_values, take
 
 
@@ -232,11 +233,10 @@ def threshold(
     order = np.argsort(delta, kind="stable")
     delta, p = delta[order], p[order]
     at, fitted = crossing(delta, p, alpha)
-    notes = [Note("scope", f"this test set and {n} runs only")]
+    notes = [note("scope", n=n)]
     if at is None:
         side = "every" if fitted[0] <= alpha else "no"
-        text = f"the fit does not cross {alpha:g}: {side} pair is significant"
-        notes.append(Note("no-crossing", text))
+        notes.append(note("no-crossing", alpha=alpha, side=side))
     drawn = []
     for _ in range(samples):
         rows = np.sort(rng.integers(0, len(p), len(p)))
@@ -248,7 +248,7 @@ def threshold(
         float(x) if np.isfinite(x) else None for x in np.quantile(drawn, [0.025, 0.975], method="nearest")
     )
     if at is not None and (low is None or high is None):
-        notes.append(Note("open", "the interval is open where resampled fits do not cross"))
+        notes.append(note("open"))
     return Threshold(
         method=method,
         n=n,

@@ -25,14 +25,12 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.notes import note
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, Scope, TestResult
-from replitune.significance.counting import Contrast, one_each, oriented
+from replitune.significance.base import Comparison, Scope, TestResult
+from replitune.significance.counting import Contrast, not_paired, one_each, oriented
 from replitune.significance.kernels.random import resample_keys
-
-PAIRED_NOTE = Note("paired", "runs paired in stored order")
-NOT_PAIRED_NOTE = Note("not-paired", "the systems have different numbers of runs: use `pairing: free`")
 
 
 @iv.significance_test(cited="stratified approximate randomisation over all replicas (Clark et al., 2011)")
@@ -75,7 +73,7 @@ def clark(
     scope: Scope = "segments" if a.n == b.n == 1 else "outputs"
     contrasts = [Contrast("clark", c, alternative, unit, aggregation, scope=scope) for c in comparisons]
     if (pairing == "index" or compat) and a.n != b.n:
-        return [c.row(None, NOT_PAIRED_NOTE, pairing="index") for c in contrasts]
+        return [c.row(None, not_paired(a, b, "`pairing: free`"), pairing="index") for c in contrasts]
     keys = resample_keys(rng, samples)
     if compat:
         return [_as_multeval(contrast, keys) for contrast in contrasts]
@@ -97,15 +95,15 @@ def clark(
     else:
         members = iv.strata_of(a, b, strata)
         exchanges = free_exchange(sides, members, keys=keys, aggregation=aggregation)
-    note = PAIRED_NOTE if how == "stored order" and a.n > 1 else None
+    by_order = note("paired", how="in stored order") if how == "stored order" and a.n > 1 else None
     return [
-        contrast.exchange_row(exchanged, samples, one_each(contrast.comparison), note, pairing=pairing)
+        contrast.exchange_row(exchanged, samples, one_each(contrast.comparison), by_order, pairing=pairing)
         for contrast, exchanged in zip(contrasts, exchanges, strict=True)
     ]
 
 
 def _as_multeval(contrast: Contrast, keys: NDArray[np.uint64]) -> TestResult:
-    from replitune.significance.tests.clark_multeval import NOTE, multeval_deltas
+    from replitune.significance.tests.clark_multeval import multeval_deltas
 
     comparison = contrast.comparison
     deltas = multeval_deltas(
@@ -118,4 +116,5 @@ def _as_multeval(contrast: Contrast, keys: NDArray[np.uint64]) -> TestResult:
         oriented(values, contrast.alternative, comparison.metric) for values in (contrast.delta, deltas)
     )
     p = (int(np.count_nonzero(drawn > observed)) + 1) / (len(keys) + 1)
-    return contrast.row(p, NOTE, p_min=1 / (len(keys) + 1), samples=len(keys), distribution=deltas)
+    not_valid = note("not-valid", compat="multeval", whose="multeval's", test="permutation test")
+    return contrast.row(p, not_valid, p_min=1 / (len(keys) + 1), samples=len(keys), distribution=deltas)

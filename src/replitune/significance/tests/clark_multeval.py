@@ -17,12 +17,9 @@ from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
 from replitune.significance.arguments import pooled_score
-from replitune.significance.base import Note
 from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA, aligned, blocks, exact_dtype, in_lines
-
-NOTE = Note("not-valid", "`compat: multeval` reproduces multeval's numbers and is not a permutation test")
 
 _ONE = np.uint64(1)
 

@@ -19,9 +19,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from replitune.errors import ReplituneError
+from replitune.notes import Note, note, without_none
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult, without_none
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Drawn
@@ -131,7 +132,7 @@ def crossed(
     if bound is not None:
         notes.append(bound.note())
     if pools_groups(a, b, strata):
-        notes.append(Note("pooled-groups", "one group has a single run: all groups are pooled"))
+        notes.append(note("pooled-groups", why=": one has a single run"))
     notes += pair.notes(size, smallest, design)
     p = None
     interval: dict[str, float] = {}
@@ -154,8 +155,7 @@ def crossed(
         if margin is not None and pair.varies:
             details |= pair.within(margin, metric.higher_is_better)
             if margin <= pair.reach(2 * alpha):
-                text = f"the margin {margin:g} is less than this design could show"
-                notes.append(Note("margin-out-of-reach", text))
+                notes.append(note("margin-out-of-reach", margin=margin))
         if len(comparisons) > 1:
             alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
             details |= better_on(alone, alpha)

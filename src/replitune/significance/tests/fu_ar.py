@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import product
+from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult
-from replitune.significance.counting import Contrast, Exchanged
+from replitune.significance.base import Comparison, TestResult
+from replitune.significance.counting import Contrast, Exchanged, not_paired
 
 
 @iv.significance_test(cited="approximate randomisation of whole-test-set scores (Fu et al., 2016)")
@@ -37,15 +38,14 @@ def fu_ar(
     a, b = comparison.a, comparison.b
     contrast = Contrast("fu-ar", comparison, alternative, "replica", scope="runs")
     if a.n != b.n:
-        text = f"runs cannot be paired: {a.n} of {a.name}, {b.n} of {b.name}; use replica-permutation"
-        return contrast.row(None, Note("not-paired", text), pairing="index")
+        return contrast.row(None, not_paired(a, b, "`replica-permutation`"), pairing="index")
     in_a, in_b, how = iv.pair_replicas(a, b, strata)
     differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
     exact = a.n < 63 and 2**a.n <= samples
     deltas = product(signs(a.n, samples, exact, rng), differences) / a.n
-    note = Note("paired", f"runs paired {'by id' if how == 'replica id' else f'in {how}'}")
+    paired = note("paired", how="by id" if how == "replica id" else f"in {how}")
     exchanged = Exchanged(deltas, exact, a.n * math.log(2))
-    return contrast.exchange_row(exchanged, samples, note, pairing="index")
+    return contrast.exchange_row(exchanged, samples, paired, pairing="index")
 
 
 def signs(pairs: int, samples: int, exact: bool, rng: np.random.Generator) -> NDArray[np.float64]:

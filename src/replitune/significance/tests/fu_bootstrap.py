@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import product
+from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import Contrast, few_replicas_note, folded_iv, identical
 from replitune.statistics.systems import SystemStatistics
 
-ONE_REPLICA_NOTE = Note("one-replica", "one run has no variance to draw from")
+NO_VARIANCE = note("one-replica", runs="one run", what="it has no variance to draw from")
 
 
 @iv.significance_test(cited="the bootstrap of whole-test-set scores (Fu et al., 2016)")
@@ -38,7 +39,7 @@ def fu_bootstrap(
     iv.strata_of(a, b, strata)
     contrast = Contrast("fu-bootstrap", comparison, alternative, "replica", scope="runs")
     if min(a.n, b.n) == 1:
-        return contrast.row(None, ONE_REPLICA_NOTE)
+        return contrast.row(None, NO_VARIANCE)
     mean_a = product(replica_counts(a, strata, samples, rng), comparison.scores_a) / a.n
     mean_b = product(replica_counts(b, strata, samples, rng), comparison.scores_b) / b.n
     return contrast.shift_row(

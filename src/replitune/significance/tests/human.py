@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import dot, product
 from replitune.errors import ReplituneError
+from replitune.notes import Note, note, without_none
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult, without_none
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.controlled import Floats, Judgements, Sample, Sharpened, sharpen
 from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Parts, net_parts
@@ -281,32 +282,26 @@ def _notes(pair: HumanPair, worth: float) -> list[Note | None]:
     metric, sample, word = pair.a.metric, pair.sample, pair.word
     n, N, size = len(sample.at), len(sample.x), pair.helped.nu + 1
     slopes = ", ".join(f"{name} {s:+.3g}" for name, s in zip(metric.names, pair.helped.slope, strict=True))
-    text = f"{n} of {N} segments judged; with metrics worth {worth:.2f} times as many ({slopes})"
-    notes: list[Note | None] = [Note("control-variates", text)]
+    notes: list[Note | None] = [note("control-variates", n=n, segments=N, worth=worth, slopes=slopes)]
     if word == "segment" and size < FEW_JUDGED:
         how = "no p" if size < FEWEST_JUDGED else "p is approximate"
-        notes.append(Note("few-judged", f"judgements of {size:.0f} segments: {how}"))
+        notes.append(note("few-judged", number=size, what=how))
     if word == "document" and size < FEW_UNITS:
         how = "no p" if size < FEWEST_UNITS else "p is approximate"
-        notes.append(Note("few-documents", f"only {size:.1f} effective judged documents: {how}"))
+        notes.append(note("few-documents", units=f"{size:.1f} effective judged documents", what=how))
     notes.append(contributing_note(*pair.contributing, word))
     only = int((pair.a.any ^ pair.b.any).sum())
     if only:
-        text = f"{only} segments of which one system was judged are left out"
-        notes.append(Note("judged-one-only", text))
+        notes.append(note("judged-one-only", n=only))
     if n < N and not metric.weighted:
-        text = f"the judged {word}s are taken as chosen at random"
         odd = _differs(sample)
-        code = "selection-unknown" if odd is None else "selection-differs"
-        text += "" if odd is None else f", but by the metrics they were not (p = {odd:.2g})"
-        notes.append(Note(code, text))
+        notes.append(note("selection-unknown" if odd is None else "selection-differs", unit=word, p=odd))
     for side in (pair.a, pair.b):
         if len(side.runs) > 1 and (side.rows is None or len(side.rows) == 1):
-            what = "unknown which run was judged" if side.rows is None else "one run was judged"
-            text = f"{side.name}: {what}; how other runs differ beyond the metrics is not in the interval"
-            notes.append(Note("one-judged-run", text, side.name))
+            what = "an unknown run" if side.rows is None else "one run"
+            notes.append(note("one-judged-run", systems=[side.name], what=what))
     if not pair.speaks_of_runs:
-        notes.append(Note("one-replica", "says nothing about other runs"))
+        notes.append(note("these-runs"))
     return [*notes, *_rater_notes(metric, pair.a.name, pair.b.name)]
 
 
@@ -340,14 +335,12 @@ def _rater_notes(metric: Judgements, a: str, b: str) -> list[Note]:
     paired = sum(map(len, each))
     given = sum(int((~np.isnan(scores)).sum()) for scores in first.values())
     if 2 * paired < given:
-        text = f"{a} and {b} were mostly judged by different raters, whose scales may differ"
-        notes.append(Note("other-raters", text))
+        notes.append(note("other-raters", systems=[a, b]))
     if len(each) > 1:
         mean = float(np.concatenate(each).mean())
         between = sum(len(d) * (float(d.mean()) - mean) ** 2 for d in each) / (len(each) - 1)
         within = sum(float(((d - d.mean()) ** 2).sum()) for d in each) / (paired - len(each))
         p = float(fdtrc(len(each) - 1, paired - len(each), between / within)) if within > 0 else 1.0
         if p < ODD:
-            text = f"raters disagree about {b} and {a} (F test p = {max(p, 1e-4):.2g}): others may, too"
-            notes.append(Note("rater-effects", text))
+            notes.append(note("rater-effects", systems=[b, a], p=max(p, 1e-4)))
     return notes

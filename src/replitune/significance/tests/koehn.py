@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.notes import note
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, one_each, zero_variance
+from replitune.significance.counting import Contrast, one_each, zero_variance
 from replitune.significance.draws import Draws, draws_of, one_replica_deltas
 
 
@@ -47,12 +48,12 @@ def koehn(
     tied = samples - won - lost
     p_b, p_a = (lost + tied + 1) / (samples + 1), (won + tied + 1) / (samples + 1)
     p: float | None = {"greater": p_b, "less": p_a}.get(alternative, min(1.0, 2 * min(p_a, p_b)))
-    note, interval = None, _percentiles(deltas, alpha, alternative)
+    unvaried, interval = None, _percentiles(deltas, alpha, alternative)
     if abs(contrast.delta) > contrast.slack and zero_variance(deltas, contrast.slack):
-        p, note, interval = None, ZERO_VARIANCE_NOTE, {}
+        p, unvaried, interval = None, note("zero-variance"), {}
     return contrast.row(
         p,
-        note,
+        unvaried,
         one_each(comparison),
         samples=samples,
         distribution=deltas,

@@ -34,11 +34,13 @@ from numpy.typing import NDArray
 
 from replitune.arithmetic import dot, log
 from replitune.errors import ReplituneError
+from replitune.notes import Note, note
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, Scope, TestResult
+from replitune.significance.base import Comparison, Scope, TestResult
 from replitune.significance.counting import Contrast
 from replitune.significance.critical import TINIEST
+from replitune.significance.crossed_pair import lonely_note
 from replitune.significance.system_parts import Analyses, SystemParts, has_documents, ignored_documents
 
 INTERACTION = 0.01
@@ -83,15 +85,14 @@ def lmem(
     )
     lonely = [s.name for s in (a, b) if s.n == 1]
     if runs and lonely:
-        text = f"one run of {' and of '.join(lonely)}: no p, as the noise of runs is unknown"
-        return contrast.row(None, Note("one-replica", text))
+        return contrast.row(None, lonely_note(lonely))
     if table.segments < 2:
-        return contrast.row(None, Note("one-unit", "one segment: no p"))
+        return contrast.row(None, note("one-unit", unit="segment", what="no p"))
     fit = reml(table, runs)
     se = fit.se(0, 1)
     if se <= contrast.slack:
         p = 1.0 if abs(contrast.delta) <= contrast.slack else None
-        return contrast.row(p, Note("zero-variance", "zero variance"), se=0.0)
+        return contrast.row(p, note("zero-variance"), se=0.0)
     notes = [*_notes(a, b, table, runs, design, contrast.slack), *a.notes, *b.notes]
     if has_documents(comparison.documents):
         notes.append(ignored_documents(comparison.documents, b.mean - a.mean, alpha))
@@ -272,28 +273,19 @@ def _notes(
     if noise <= slack**2:  # runs differ, and by the same on every segment
         noise = 0.0
     if not (a.smooth and b.smooth):
-        notes.append(Note("no-gradient", "no gradient: jackknife pseudo-values"))
+        notes.append(note("no-gradient"))
     if design == "runs" and len({*a.groups, *b.groups}) > 1:
-        notes.append(Note("pooled-groups", "all groups of runs pooled"))
+        notes.append(note("pooled-groups", why=""))
     if not runs and design == "runs" and M > S:
         here = ""
         if noise > 0:
             ratio = table.between_runs / (M - S) / noise
             here = f"; here it varies {ratio:.3g} times as much ({M - S} degrees of freedom)"
-        text = (
-            "no effect of runs in the model: outputs of one run are taken as independent; .05 is really "
-            f".17 where the means of runs vary twice as much as that implies, .33 at four times{here}"
-        )
-        notes.append(Note("no-run-effect", text))
+        notes.append(note("no-run-effect", here=here))
     if M > S and noise > 0:
         own = (S - 1) * (N - 1), (M - S) * (N - 1)
         between, within = table.interaction / own[0], table.rest / own[1]
         p = float(fdtrc(*own, between / within)) if within > slack**2 else 0.0
         if p < INTERACTION:
-            text = (
-                "the systems differ more on some segments than on others (F test p "
-                f"{'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}), and the model has no term for it: "
-                "for new segments p is too small; `crossed` has one"
-            )
-            notes.append(Note("no-interaction", text))
+            notes.append(note("no-interaction", p="< 0.0001" if p < 1e-4 else f"= {p:.2g}"))
     return notes

@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.notes import note
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import ZERO_VARIANCE_NOTE, Contrast, few_replicas_note, zero_variance
+from replitune.significance.counting import Contrast, few_replicas_note, zero_variance
 from replitune.significance.draws import Draws, draws_of
 from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
@@ -59,14 +60,14 @@ def multi_bootstrap(
     deltas = scores(b, drawn_b) - scores(a, drawn_a)
     contrast = Contrast("multi-bootstrap", comparison, alternative, unit, aggregation, scope="both")
     p: float | None = contrast.p(deltas - contrast.delta)
-    note = None
+    unvaried = None
     if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:
-        p, note = None, ZERO_VARIANCE_NOTE
+        p, unvaried = None, note("zero-variance")
     return contrast.bootstrap_row(
         deltas,
         contrast.delta,
         p,
-        note,
+        unvaried,
         few_replicas_note(a.n, b.n),
         alpha=alpha,
         pairing="id" if paired else None,

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import product
+from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import Contrast, Exchanged, oriented, p_value
-
-WELCH_NOTE = Note("welch", "Welch's t, since n differs")
 
 Groups = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
@@ -57,7 +56,7 @@ def replica_permutation(
         1e-10 * abs(t) if math.isfinite(t) else 0.0,
         exact,
     )
-    return contrast.exchange_row(exchanged, samples, WELCH_NOTE, p=p, pairing="free")
+    return contrast.exchange_row(exchanged, samples, note("welch"), p=p, pairing="free")
 
 
 def _differences(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.notes import note
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Note, TestResult
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.counting import Contrast, one_each, oriented, smallest_p
 from replitune.significance.critical import TINIEST
 from replitune.significance.kernels.random import resample_keys
@@ -132,13 +133,9 @@ def _every_pair(
                     middle = one
     assert middle is not None
     low, median, high = np.percentile(p, [2.5, 50, 97.5])
-    text = (
-        f"p of {p.size} pairs of runs: median {median:.4f}, "
-        f"2.5% {low:.4f}, 97.5% {high:.4f}; p is twice the median"
-    )
     return Contrast("riezler", comparison, alternative, unit).row(
         min(1.0, 2 * float(median)),
-        Note("every-pair", text),
+        note("every-pair", pairs=p.size, median=median, low=low, high=high),
         p_min=None if middle.p_min is None else min(1.0, 2 * middle.p_min),
         exact=middle.exact,
         samples=middle.samples,

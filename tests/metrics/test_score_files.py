@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
+from replitune.experiment.plan import check_data
 from replitune.experiment.reading import resolve
 from replitune.metrics.registry import METRICS, get_metric
 from replitune.metrics.score_files import check_scores
@@ -104,3 +106,60 @@ def test_scores_are_read_line_by_line(tmp_path: Path):
     (tmp_path / "a.1.txt").write_text("0.5\nbad\n1\n")
     with pytest.raises(ReplituneError, match="not a finite number"):
         metric.system_statistics("a", ["run-001"], 3)
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_comets_json_of_each_output_is_read(tmp_path: Path, indent: int | None):
+    """Of one output or of all, on one line or on many; what does not fit is refused."""
+    scores = {run: [0.5 + run / 10 + n / 100 for n in range(3)] for run in (1, 2)}
+    segments = {
+        run: [{"src": "a", "mt": "b", "ref": "c", "COMET": score} for score in own]
+        for run, own in scores.items()
+    }
+    for run, own in segments.items():
+        (tmp_path / f"new.{run}.json").write_text(json.dumps({f"out/x{run}.txt": own}, indent=indent))
+    every = {f"out/new.run{run}.txt": own for run, own in segments.items()}
+    (tmp_path / "all.json").write_text(json.dumps(every, indent=indent))
+    for file in ("{system}.{number}.json", "all.json"):
+        metric = get_metric({"name": "external", "id": "comet", "file": f"{tmp_path}/{file}"})
+        statistics, missing = metric.system_statistics("new", ["run-001", "run-002"], 3)
+        assert (statistics[..., 0].tolist(), missing) == ([*scores.values()], 0)
+    metric = get_metric(
+        {"name": "external", "id": "comet", "file": f"{tmp_path}/{{system}}.{{number}}.json"}
+    )
+    for wrong in (2, 4):
+        with pytest.raises(ReplituneError, match="wrong number of scores for new run-001"):
+            metric.system_statistics("new", ["run-001"], wrong)
+    (tmp_path / "new.1.json").write_text(json.dumps(every))
+    with pytest.raises(ReplituneError, match="scores of several runs"):
+        metric.system_statistics("new", ["run-001"], 3)
+
+
+def test_what_jobs_would_refuse_in_scores_is_found_before_they_start(tmp_path: Path):
+    """Scores of a system that is not there, of too many segments, and of other segments."""
+    (tmp_path / "ref.txt").write_text("one two three\nfour five six\n")
+    for run in (1, 2):
+        (tmp_path / f"a.{run}.txt").write_text("one two three\nfour five six\n")
+    rows = [{"src": "x", "mt": "y", "COMET": 0.5 + n / 10} for n in range(3)]
+    given = {
+        "experiment": "x",
+        "corpora": str(tmp_path),
+        "corpus": {"kind": "files", "tests": {"t": {"references": ["ref.txt"]}}},
+        "systems": {"a": {"backend": "outputs", "files": {"t": "a.?.txt"}}},
+        "metrics": ["bleu", {"name": "external", "id": "comet", "file": "c.json"}],
+    }
+
+    def mistakes(segments: int, *names: str) -> list[str]:
+        content = {f"{name}.run{run}.txt": rows[:segments] for name in names for run in (1, 2)}
+        (tmp_path / "c.json").write_text(json.dumps(content))
+        return [error.message for error in check_data(Experiment(resolve(given)))]
+
+    assert mistakes(2, "a", "b") == []
+    assert mistakes(2, "b") == ["no scores for system a"]
+    assert mistakes(3, "a") == ["system a, run run-001: more segments than the test set has"]
+    given["systems"] = {"a": {"backend": "scores", "files": {"t": "c.json"}, "replicas": {"seeds": 2}}}
+    given["metrics"] = ["given"]
+    refused = "t: a: the scores are not those of this segment of the test set"
+    assert mistakes(2, "a", "b") == [refused]
+    given["corpus"]["tests"]["t"] = {"references": ["c.json"], "format": "scores"}
+    assert mistakes(2, "a", "b") == []

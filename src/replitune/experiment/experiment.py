@@ -213,12 +213,20 @@ class Experiment:
 
     def score_files(self, id: str, testset: str, system: str) -> list[Path]:
         """The files from which a metric reads scores of a system."""
-        scores = scores_named(self.metric(id))
-        if not scores:
+        if not scores_named(self.metric(id)):
             return []
-        file = str(self.corpora / scores_file(scores, testset))
+        file = self.metric_on(id, testset).options["file"]
         named = [output_file(file, system, replica.id) for replica in self.replicas(system)]
         return list(dict.fromkeys(named))
+
+    def metric_on(self, id: str, testset: str) -> Entry:
+        """A metric, with the files from which it reads the scores of a test set."""
+        entry = self.metric(id)
+        scores = scores_named(entry)
+        if not scores:
+            return entry
+        file = str(self.corpora / scores_file(scores, testset))
+        return Entry(entry.name, {**entry.options, "file": file}, entry.id)
 
     def all_score_files(self, id: str) -> list[Path]:
         """The files from which a metric reads scores, for all systems and test sets."""

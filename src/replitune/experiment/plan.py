@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq
 from pathlib import Path
@@ -110,6 +110,10 @@ def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
     for what, path in experiment.numbers_given:
         if not path.is_file():
             yield ReplituneError(f"no such file of {what}", file=path)
+    for id in experiment.metrics:
+        for testset in experiment.testsets:
+            if segments.get(testset):
+                yield from _look_at_scores(experiment, id, testset, segments[testset])
 
 
 def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
@@ -148,11 +152,52 @@ def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: S
     assert isinstance(backend, Given)
     replicas = backend.collect(testset, experiment.corpora, len(reference))
     if not backend.gives_texts:
+        _look_at_given(experiment, f"{testset}: {system}", replicas.values(), reference)
         return
     whole = [lines for lines in replicas.values() if len(lines) == len(reference)]
     outputs = read_outputs(whole, len(reference))
     for doubt in Plausibility([reference], source).doubts(system, outputs):
         raise ReplituneError(f"{testset}: {doubt.text}", fix="check the names and the lines of the files")
+
+
+def _look_at_given(
+    experiment: Experiment, what: str, replicas: Iterable[Sequence[str]], ids: Sequence[str]
+) -> None:
+    """Refuse scores of other segments or metrics, as the job that reads them would."""
+    import numpy as np
+
+    from replitune.metrics.given import Given as GivenScores
+    from replitune.metrics.registry import get_metric
+
+    for metric in (get_metric(experiment.metric(id)) for id in experiment.metrics):
+        if isinstance(metric, GivenScores):
+            try:
+                for lines in replicas:
+                    metric.segment_statistics(lines, np.arange(len(ids)), ids)
+            except ReplituneError as error:
+                raise ReplituneError(
+                    f"{what}: {error.message}", found=error.found, expected=error.expected, fix=error.fix
+                ) from None
+
+
+def _look_at_scores(
+    experiment: Experiment, id: str, testset: str, segments: int
+) -> Iterator[ReplituneError]:
+    """What the jobs would refuse in files of segment scores."""
+    from replitune.metrics.external import External
+    from replitune.metrics.registry import get_metric
+
+    systems = experiment.decoding(testset)
+    files = {name: experiment.score_files(id, testset, name) for name in systems}
+    if not experiment.scored(id, testset) or not all(
+        path.is_file() for of in files.values() for path in of
+    ):
+        return
+    metric = get_metric(experiment.metric_on(id, testset))
+    if isinstance(metric, External):
+        for name in systems:
+            replicas = [replica.id for replica in experiment.replicas(name)]
+            yield from _caught(metric.system_statistics, name, replicas, segments)
 
 
 def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:

@@ -5,8 +5,8 @@ replica, segment (from 0) and score, and perhaps document and metric, or the out
 segment without a row, or with an empty score, is missing: it has score 0 and count 0, and the
 number of missing segments is reported.
 
-Or each output has a file of its own, as scorers write them, with a number on each line (an empty
-line: missing). Then the name contains {system}, {replica} (run-001) or {number} (1).
+Or each output has a file of its own, as scorers write them: any such file of one run, or a number on
+each line (an empty line: missing). Then the name contains {system}, {replica} (run-001) or {number} (1).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from replitune.errors import ReplituneError, nearest
 from replitune.extras import needs
 from replitune.metrics.base import HigherIsBetter, MeanMetric
 from replitune.metrics.score_files import PLACES, ScoreFile, output_file, replica_number
-from replitune.readers.table import score_of
-from replitune.running.files import read_lines, sha256_file
+from replitune.readers.table import number_of, score_of
+from replitune.running.files import read_text, sha256_file, split_lines
 from replitune.settings import check_arguments
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class External(MeanMetric):
 
         The file may name a replica by its number alone, if only one replica has that number.
         """
-        read = self._from_lists if self.is_many else self._from_table
+        read = self._from_files if self.is_many else self._from_table
         out = np.zeros((len(replicas), n_segments, 2))
         for r, (segments, scores) in enumerate(read(system, replicas, n_segments)):
             known = ~np.isnan(scores)
@@ -112,20 +112,35 @@ class External(MeanMetric):
                 )
             yield cells
 
-    def _from_lists(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
-        """The same from a file for each replica, with a line for each segment."""
+    def _from_files(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
+        """The same from a file for each replica."""
         for replica in replicas:
             path = output_file(self.file, system, replica)
-            lines = read_lines(path)
-            if len(lines) != n_segments:
+            segments, scores = self._from_file(path, system)
+            if len(segments) != n_segments or (n_segments and segments.max() >= n_segments):
                 raise ReplituneError(
                     f"a wrong number of scores for {system} {replica}",
                     file=path,
-                    found=f"{len(lines)} lines",
-                    expected=f"{n_segments}, one for each segment",
+                    found=f"{len(segments)}, up to segment {segments.max(initial=0)}",
+                    expected=f"{n_segments}, one for each segment, from 0",
                 )
-            scores = [score_of(path, i + 1, line.strip()) for i, line in enumerate(lines)]
-            yield np.arange(n_segments), np.array(scores, dtype=np.float64)
+            yield segments, scores
+
+    def _from_file(self, path: Path, system: str) -> Cells:
+        lines = [line.strip() for line in split_lines(read_text(path))]
+        first = next(filter(None, lines), "")
+        if first and number_of(first) is None:
+            needs("tables", "scores of segments in a table")
+            from replitune.metrics.segment_scores import read_segment_scores
+
+            runs = read_segment_scores(path, self.id, system).scores[system]
+            if len(runs) > 1:
+                raise ReplituneError(
+                    "the file of one output has scores of several runs", file=path, found=", ".join(runs)
+                )
+            return next(iter(runs.values()))
+        scores = [score_of(path, number, line) for number, line in enumerate(lines, start=1)]
+        return np.arange(len(scores)), np.array(scores, dtype=np.float64)
 
 
 def _replica_cells(

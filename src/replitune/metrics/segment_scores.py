@@ -29,9 +29,13 @@ class SegmentScores:
     """segment -> document, when the file has the column."""
 
 
-def read_segment_scores(path: str | Path, metric: str | None = None) -> SegmentScores:
-    """Read and check a file of segment scores. `metric` chooses from a file with several."""
+def read_segment_scores(
+    path: str | Path, metric: str | None = None, owner: str | None = None
+) -> SegmentScores:
+    """Read and check a file of segment scores. `metric` chooses from a file with several. `owner` is the
+    system of all rows, whatever the file calls it."""
     rows = read_file(path, ColumnNames(), () if metric is None else (metric,))
+    rows = rows if owner is None else rows.of_system(owner)
     kept = _rows_of(rows, metric)
     missing = [role for role in ("system", "segment") if not rows.has(role)]
     if missing:

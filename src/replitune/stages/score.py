@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from replitune.experiment.stage import Conditions, Counts, Files, Names, Stage, paths_of
-from replitune.metrics.score_files import output_file, scores_file, scores_named
-from replitune.registry import Entry
+from replitune.metrics.score_files import output_file
 from replitune.replicas import Replica, replica_ids
 
 if TYPE_CHECKING:
@@ -43,17 +42,12 @@ class Scoring(Stage):
         replicas: Counts,
         **settings: Any,
     ) -> Self:
-        entry = experiment.metric(metric)
-        scores = scores_named(entry)
-        if scores:
-            file = str(experiment.corpora / scores_file(scores, testset))
-            entry = Entry(entry.name, {**entry.options, "file": file}, entry.id)
         return cls.create(
             experiment,
             testset=testset,
             system=system,
             id=metric,
-            metric=entry.mapping,
+            metric=experiment.metric_on(metric, testset).mapping,
             replicas=replicas,
             batches=experiment.batches(testset, metric, system) or msgspec.UNSET,
             **settings,

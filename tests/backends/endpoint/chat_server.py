@@ -22,6 +22,10 @@ class Server:
     def __init__(self, faults: Sequence[str] = (), fingerprint: str = "fp_1") -> None:
         self.faults = list(faults)
         self.fingerprint = fingerprint
+        self.said: list[str] = []
+        """What it says beside its answers, and in place of one, as text of JSON; each in turn."""
+        self.retry_after = "0"
+        self.tokens = 10
         self.asked: Counter[str] = Counter()
         """Requests that came in, by their bodies."""
         self.answered: Counter[str] = Counter()
@@ -47,6 +51,12 @@ class Server:
             self._http.shutdown()
             self._http.server_close()
 
+    def next(self) -> str:
+        """What it says next."""
+        with self.lock:
+            self.said.append(self.said.pop(0))
+            return self.said[-1]
+
     def completion(self, asked: dict[str, Any]) -> dict[str, Any]:
         """What a model would say: words that depend on the whole request."""
         text = asked["messages"][-1]["content"]
@@ -61,15 +71,21 @@ class Server:
             message = {"role": "assistant", "content": None, "refusal": "I cannot do that"}
         elif "empty" in text:
             message["content"] = "  \n"
+        elif self.said:
+            message["content"] += "@@"
         elif "long" in text:
             finish = "length"
         return {
             "id": "x",
             "object": "chat.completion",
             "model": f"{asked['model']}-2026",
-            "system_fingerprint": self.fingerprint,
+            "system_fingerprint": self.fingerprint + "@@" * bool(self.said),
             "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-            "usage": {"prompt_tokens": len(text.split()), "completion_tokens": 10, "total_tokens": 0},
+            "usage": {
+                "prompt_tokens": len(text.split()),
+                "completion_tokens": self.tokens,
+                "total_tokens": 0,
+            },
         }
 
 
@@ -81,6 +97,12 @@ class _Quiet(ThreadingHTTPServer):
 
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
+    def encoded(completion: dict[str, Any]) -> bytes:
+        text = json.dumps(completion)
+        while "@@" in text:
+            text = text.replace("@@", server.next(), 1)
+        return text.encode()
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
@@ -105,7 +127,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 return
             with server.lock:
                 server.answered[body.decode()] += 1
-            self.say(200, json.dumps(completion).encode())
+            self.say(200, encoded(completion))
 
         def say(self, status: int, data: bytes, **headers: str) -> None:
             self.send_response(status)
@@ -113,14 +135,22 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            self.wfile.write(data[: len(data) // 2])
+            if server.said:  # in two reads
+                time.sleep(0.01)
+            self.wfile.write(data[len(data) // 2 :])
 
         def fail(self, fault: str, completion: dict[str, Any]) -> None:
-            data = json.dumps(completion).encode()
+            data = encoded(completion)
             key = self.headers.get("Authorization", "")
             with contextlib.suppress(OSError):
                 if fault.startswith("429"):
-                    self.say(429, b'{"error": "slow down"}', Retry_After=fault[4:] or "0")
+                    self.say(429, b'{"error": "slow down"}', Retry_After=fault[4:] or server.retry_after)
+                elif fault == "status line":
+                    self.wfile.write(f"{server.next()}\r\n\r\n".encode())
+                    self.close_connection = True
+                elif fault.isdigit() and server.said:
+                    self.say(int(fault), f'{{"error": "{server.next()}"}}'.encode())
                 elif fault.isdigit():
                     self.say(int(fault), f"no luck for {key}".encode())
                 elif fault == "hang":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
 import sys
 import tarfile
 import time
+import urllib.parse
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from replitune.backends.endpoint import client
 from replitune.backends.endpoint.answers import Journal
 from replitune.backends.endpoint.backend import prompt_of
+from replitune.backends.endpoint.redaction import Redaction
 from replitune.backends.endpoint.settings import BudgetSettings
 from replitune.backends.interface import DecodeJob, ReplicaJob
 from replitune.backends.registry import get_backend
@@ -32,7 +35,51 @@ from support import changed, run_in_process
 
 from .chat_server import FAULTS, Server
 
-KEY = "sk-9f8e7d6c5b4a3210fedc"
+KEY = "sk-9f8e7d6c/5b4a+3210fedc"
+
+
+def forms(key: str) -> dict[str, str]:
+    """The key as text of JSON, in every form."""
+    slashed = key.replace("/", "\\/")
+    coded = "".join(f"\\u{ord(character):04X}" for character in key)
+    packed = {
+        f"base64 {n}": base64.b64encode(b"Bearer "[:n] + key.encode() + b"!?").decode() for n in range(3)
+    }
+    return {
+        "as it is": key,
+        "slashes": slashed,
+        "half": key[:9] + "".join(f"\\u{ord(c):04x}" for c in key[9:]),
+        "codes": coded,
+        "JSON in JSON": json.dumps(json.dumps(slashed)[1:-1])[1:-1],
+        "codes in JSON": json.dumps(coded)[1:-1],
+        "codes of codes": coded.replace("\\", "\\u005c"),
+        "octal": json.dumps("".join(f"\\{ord(c):03o}" for c in key))[1:-1],
+        "hexadecimal escapes": json.dumps("".join(f"\\x{ord(c):02x}" for c in key))[1:-1],
+        "URL": urllib.parse.quote(key, safe=""),
+        "URL twice": urllib.parse.quote(urllib.parse.quote(key, safe=""), safe=""),
+        "all of a URL": "".join(f"%{byte:02x}" for byte in key.encode()),
+        "HTML": "".join(f"&#{ord(c)};" for c in key),
+        "digits": key.encode().hex(),
+        **packed,
+        **{f"{name} for URLs": urllib.parse.quote(text, safe="") for name, text in packed.items()},
+        **{f"{name} for names": text.translate(str.maketrans("+/", "-_")) for name, text in packed.items()},
+        **{f"{name} in lines": text[:11] + "\\n" + text[11:] for name, text in packed.items()},
+    }
+
+
+FORMS = forms(KEY)
+
+
+def repeated(data: str) -> list[str]:
+    """The forms of the key that are in a text, as they are or in a string of JSON."""
+    found = []
+    for name, form in FORMS.items():
+        decoded = json.loads(f'"{form}"')
+        written = {form, decoded, json.dumps(decoded)[1:-1], json.dumps(decoded, ensure_ascii=False)[1:-1]}
+        found += [name for one in sorted(written) if one in data]
+    return found
+
+
 SOURCE = [f"ein Satz {n} mit Wörtern" for n in range(12)]
 
 
@@ -201,6 +248,62 @@ def test_what_cannot_get_better_ends_the_job_and_shows_no_key(tmp_path: Path, st
     assert KEY not in str(error.value)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_key_is_shown_in_no_form(tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]):
+    """In answers, the journal, errors, and what a job prints; in two reads."""
+    with Server(["500", "status line", "429"]).running() as server:
+        server.said = [f"a {FORMS[form]} b"]
+        assert repeated(server.said[0])
+        answers = ask(tmp_path, server.url, SOURCE[:4]).read_text("utf-8")
+        for status in ("401", "500", "status line"):
+            server.faults = [status] * 9
+            with pytest.raises(ReplituneError) as error:
+                ask(tmp_path, server.url, ["new"], retries=1, concurrency=1)
+            assert "***" in str(error.value.found)
+            assert not repeated(str(error.value)), str(error.value)
+    assert answers.count("***") >= 8
+    journal = (tmp_path / "kept" / "answers.jsonl").read_text("utf-8")
+    assert not repeated(answers) + repeated(journal) + repeated(capfd.readouterr().err)
+
+
+def test_other_text_is_left_as_it_is():
+    redacted = Redaction(KEY)
+    text = r"100% \n %41 &amp; \u0041 YWJj sk-9f8e7d6c/5b4a+3210fed " * 50
+    assert redacted(text) == text
+    assert redacted(f"({KEY})") == "(***)"
+    assert Redaction(None)(KEY) == KEY
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "86400",
+        "1e300",
+        "inf",
+        "nan",
+        "-5",
+        "soon",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Fri, 31 Dec 99999999999 1:0:0",
+    ],
+)
+def test_a_pause_of_any_kind_crashes_nothing_and_a_long_one_is_told(tmp_path: Path, given: str):
+    with Server(["429"]).running() as server:
+        server.retry_after = given
+        ask(tmp_path, server.url)
+        server.faults = ["429"] * 50
+        with pytest.raises(ReplituneError, match="did not answer") as error:
+            ask(tmp_path, server.url, ["new"], retries=1)
+    told = {
+        "86400": "a pause of 24 hours",
+        "1e300": "a pause of",
+        "Fri, 31 Dec 9999 23:59:59 GMT": "a pause of",
+    }
+    assert told.get(given, "status 429") in str(error.value.found)
+    assert ("a pause" in str(error.value.found)) == (given in told)
+    assert "url" not in str(error.value.fix)
+
+
 def test_a_rate_is_kept_by_two_jobs_at_once(tmp_path: Path):
     now = time.time()
     first = Journal(tmp_path / "j", [])
@@ -308,6 +411,33 @@ def test_a_budget_of_tokens_or_money_is_never_exceeded(tmp_path: Path, faults: l
             assert spent[0] * prices[0] / 1e6 + spent[1] * prices[1] / 1e6 <= 0.008
 
 
+def test_what_no_server_saw_is_not_spent(tmp_path: Path):
+    """Connections that are refused leave the whole budget."""
+    with Server().running() as server:
+        url = server.url
+    budget = {"requests": 12, "tokens": 12 * (1 + 300)}
+    for _ in range(3):
+        with pytest.raises(ReplituneError, match="did not answer"):
+            ask(tmp_path, url, retries=4, budget=budget)
+    journal = Journal(tmp_path / "kept" / "answers.jsonl", [])
+    assert (journal.requests, journal.tokens) == (0, (0, 0))
+    with Server().running() as server:
+        ask(tmp_path, server.url, budget={"requests": 12})
+        assert sum(server.asked.values()) == 12
+
+
+def test_usage_below_zero_is_no_answer(tmp_path: Path):
+    """It would make the budget endless."""
+    with Server().running() as server:
+        server.tokens = -(10**6)
+        with pytest.raises(ReplituneError, match="did not answer") as error:
+            ask(tmp_path, server.url, retries=1, budget={"tokens": 10**5})
+        assert "completion_tokens" in str(error.value.found)
+    journal = Journal(tmp_path / "kept" / "answers.jsonl", [])
+    assert min(journal.tokens) > 0
+    assert not journal.answers
+
+
 # ---- experiments
 
 
@@ -353,6 +483,22 @@ def test_an_experiment_has_the_same_bytes_with_faults_and_its_key_nowhere(
     assert [*(tmp_path / "unpacked").rglob("answers/t/a/sample-003.jsonl")]
     every += [file for file in (tmp_path / "unpacked").rglob("*") if file.is_file()]
     assert not [file for file in every if KEY.encode() in file.read_bytes()]
+
+
+def test_what_an_experiment_leaves_has_the_key_in_no_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    with Server(["500", "429", "status line"] * 20).running() as server:
+        server.said = [f"a {form} b" for form in FORMS.values()]
+        done = run(experiment(server.url))
+    write_archive(done.folder, tmp_path / "archive.tar.gz")
+    with tarfile.open(tmp_path / "archive.tar.gz") as packed:
+        packed.extractall(tmp_path / "unpacked", filter="data")
+    files = {file for file in tmp_path.rglob("*") if file.is_file()}
+    assert {"answers.jsonl", "report.html", "manifest.json"} <= {file.name for file in files}
+    shown = [file.read_bytes().decode("utf-8", "replace") for file in sorted(files)]
+    assert not [found for text in [*shown, *capfd.readouterr()] for found in repeated(text)]
 
 
 def test_prompts_are_runs_and_samples_of_prompts_are_nested(

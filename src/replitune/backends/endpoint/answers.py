@@ -54,12 +54,14 @@ class Sent(msgspec.Struct, frozen=True, tag="sent"):
     """When it may be sent, in seconds since 1970."""
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended"):
+class Ended(msgspec.Struct, frozen=True, omit_defaults=True, tag="ended"):
     """The end of an attempt: what it cost instead of `most`, and the answer, if there was one."""
 
     most: Tokens
     tokens: Tokens
     answer: Answer | None = None
+    sent: bool = True
+    """Whether the server may have seen the request."""
 
 
 _decode = msgspec.json.Decoder(Sent | Ended).decode
@@ -110,10 +112,12 @@ class Journal:
             self._append(Sent(request, most, at))
             return at
 
-    def settle(self, most: Tokens, tokens: Tokens, answer: Answer | None = None) -> None:
+    def settle(
+        self, most: Tokens, tokens: Tokens, answer: Answer | None = None, *, sent: bool = True
+    ) -> None:
         """Note the outcome of an attempt."""
         with self._alone():
-            self._append(Ended(most, tokens, answer))
+            self._append(Ended(most, tokens, answer, sent))
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -169,6 +173,7 @@ class Journal:
             self.tokens = self.tokens[0] + record.most[0], self.tokens[1] + record.most[1]
             self._last = max(self._last, record.at)
             return
+        self.requests -= not record.sent
         more = (new - old for new, old in zip(record.tokens, record.most, strict=True))
         self.tokens = self.tokens[0] + next(more), self.tokens[1] + next(more)
         if record.answer is not None and record.answer.request in self._wanted:

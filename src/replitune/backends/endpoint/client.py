@@ -2,36 +2,43 @@
 
 A failed request is sent again after a pause, which the server may set (`Retry-After`); a permanent
 failure (a wrong key, an unknown model) ends the job. The key is put into one header and nowhere else;
-if the server repeats it, it is replaced before anybody sees it.
+if the server repeats it in any form (`redaction.py`), it is replaced before anybody sees it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import math
 import select
 import socket
 import threading
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
 from replitune.backends.endpoint.answers import Answer, Journal, Tokens
+from replitune.backends.endpoint.redaction import Redaction
 from replitune.backends.endpoint.settings import EndpointSettings
 from replitune.errors import ReplituneError
 
 PAUSE, LONGEST_PAUSE = 1.0, 60.0
 """Seconds to wait after the first failure, doubled after each further one, and their maximum."""
 PATIENCE = 3600.0
-"""The longest `Retry-After`, in seconds, that is obeyed."""
+"""The longest `Retry-After`, in seconds, that is obeyed; a longer one is told when the job gives up."""
 LARGEST = 64 << 20
 """The most bytes of a response."""
+MOST_SHOWN = 1 << 16
+"""The bytes of a response that is not an answer in which something to show is looked for."""
 AGAIN = (408, 409, 425, 429)
 """Temporary failures, as are all statuses from 500 on."""
+
+
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Request(NamedTuple):
@@ -43,8 +50,8 @@ class Request(NamedTuple):
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int = 0
+    prompt_tokens: NotNegative
+    completion_tokens: NotNegative = 0
 
 
 class _Message(msgspec.Struct):
@@ -67,10 +74,12 @@ class _Completion(msgspec.Struct):
 class _AttemptError(Exception):
     """A failed attempt that may be repeated."""
 
-    def __init__(self, why: str, *, billed: bool, pause: float | None = None) -> None:
+    def __init__(
+        self, why: str, *, billed: bool = True, sent: bool = True, pause: float | None = None
+    ) -> None:
         super().__init__(why)
-        self.billed = billed
-        """Whether the attempt may have been billed."""
+        self.billed, self.sent = billed, sent
+        """Whether the attempt may have been billed; whether the server may have seen it."""
         self.pause = pause
 
 
@@ -81,6 +90,7 @@ class Asking:
         self, settings: EndpointSettings, key: str | None, journal: Journal, requests: Sequence[Request]
     ) -> None:
         self.settings, self.key, self.journal = settings, key, journal
+        self.redacted = Redaction(key)
         todo = [one for one in requests if one.key not in journal.answers]
         self.todo = iter(todo)
         self.workers = [_Worker(self, n) for n in range(min(settings.concurrency, len(todo)))]
@@ -147,7 +157,7 @@ class _Worker:
                 answer, tokens = self._post(request)
             except _AttemptError as failure:
                 if not failure.billed:
-                    self.journal.settle(request.most, (0, 0))
+                    self.journal.settle(request.most, (0, 0), sent=failure.sent)
                 failures += 1
                 if failures > self.asked.retries:
                     raise ReplituneError(
@@ -175,7 +185,7 @@ class _Worker:
                 self.open = True
                 if self.state.wait(at - time.time()):
                     return True
-                self.journal.settle(request.most, (0, 0))  # it was not sent
+                self.journal.settle(request.most, (0, 0), sent=False)
                 return False
             # wait for open requests: they usually cost less than was reserved for them
             if not any(worker.open for worker in self.state.workers):
@@ -207,22 +217,24 @@ class _Worker:
             self._close()
             late = time.monotonic() >= deadline
             why = f"no answer in {self.asked.timeout:g} s" if late else f"{type(error).__name__}: {error}"
-            why = why if self.key is None else why.replace(self.key, "***")
-            raise _AttemptError(why, billed=True) from None
+            raise _AttemptError(self.state.redacted(why)) from None
         finally:
             self._deadline = None
         if response.will_close or len(data) > LARGEST:
             self._close()
-        data = data if self.key is None else data.replace(self.key.encode(), b"***")
         if response.status == 200:
-            return _answer_in(data, request)
-        said = f"status {response.status}: {data[:300].decode('utf-8', 'replace')}"
+            return _answer_in(data, request, self.state.redacted)
+        # redacted before it is cut: half a key would not be recognised
+        text = self.state.redacted(data[:MOST_SHOWN].decode("utf-8", "replace").replace("\0", ""))
+        said = f"status {response.status}: {text[:300]}"
         if response.status == 400 and b'"content_filter"' in data:
             return Answer(request.key, "", refusal=said), (0, 0)
         if response.status in AGAIN or response.status >= 500:
             pause = _pause(response.getheader("Retry-After"))
-            if pause is None or pause <= PATIENCE:
-                raise _AttemptError(said, billed=response.status >= 500, pause=pause)
+            if pause is not None and pause > PATIENCE:
+                said += f"; it asks for a pause of {pause / 3600:,.3g} hours"
+                pause = None
+            raise _AttemptError(said, billed=response.status >= 500, pause=pause)
         self.journal.settle(request.most, (0, 0))
         raise ReplituneError(
             f"{self.asked.url} refused a request",
@@ -231,7 +243,7 @@ class _Worker:
         )
 
     def _connected(self) -> http.client.HTTPConnection:
-        """The open connection, or a new one if the server has closed it."""
+        """The open connection, or a new one if the server has closed it or there was none."""
         connection = self._connection
         if connection is not None and connection.sock is not None:
             if not select.select([connection.sock], [], [], 0)[0]:
@@ -241,6 +253,10 @@ class _Worker:
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._connection = kind(parts.hostname or "", parts.port, timeout=self.asked.timeout)
+        try:
+            self._connection.connect()
+        except (OSError, ValueError) as error:
+            raise _AttemptError(f"{type(error).__name__}: {error}", billed=False, sent=False) from None
         return self._connection
 
     def _close(self) -> None:
@@ -248,27 +264,27 @@ class _Worker:
             self._connection.close()
 
 
-def _answer_in(data: bytes, request: Request) -> tuple[Answer, Tokens]:
+def _answer_in(data: bytes, request: Request, redacted: Redaction) -> tuple[Answer, Tokens]:
     try:
         completion = msgspec.json.decode(data, type=_Completion)
     except ValueError as error:
-        raise _AttemptError(f"no chat completion: {error}", billed=True) from None
+        raise _AttemptError(redacted(f"no chat completion: {error}")) from None
     if len(completion.choices) != 1:
-        raise _AttemptError(f"{len(completion.choices)} choices, where 1 was asked for", billed=True)
+        raise _AttemptError(f"{len(completion.choices)} choices, where 1 was asked for")
     choice = completion.choices[0]
     text, usage = choice.message.content or "", completion.usage
     if "\0" in text:
-        raise _AttemptError("an answer with a NUL character", billed=True)
+        raise _AttemptError("an answer with a NUL character")
     filtered = choice.finish_reason == "content_filter"
     tokens = request.most if usage is None else (usage.prompt_tokens, usage.completion_tokens)
     return (
         Answer(
             request.key,
-            text,
-            choice.finish_reason or "",
-            choice.message.refusal or ("content_filter" if filtered else ""),
-            completion.model or "",
-            completion.system_fingerprint or "",
+            redacted(text),
+            redacted(choice.finish_reason or ""),
+            redacted(choice.message.refusal or ("content_filter" if filtered else "")),
+            redacted(completion.model or ""),
+            redacted(completion.system_fingerprint or ""),
             (0, 0) if usage is None else tokens,
         ),
         tokens,
@@ -276,14 +292,11 @@ def _answer_in(data: bytes, request: Request) -> tuple[Answer, Tokens]:
 
 
 def _pause(given: str | None) -> float | None:
-    """The seconds that `Retry-After`, a number or a date, asks for."""
+    """The seconds that `Retry-After`, a number or a date, asks for; None where it is neither."""
     if given is None:
         return None
-    try:
-        return max(0.0, float(given))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
-    except ValueError:
-        return None
+    for seconds in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+        with contextlib.suppress(ValueError, OverflowError, TypeError):
+            pause: float = seconds(given)
+            return max(0.0, pause) if math.isfinite(pause) else None
+    return None

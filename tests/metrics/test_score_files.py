@@ -139,7 +139,7 @@ def test_what_jobs_would_refuse_in_scores_is_found_before_they_start(tmp_path: P
     """Scores of a system that is not there, of too many segments, and of other segments."""
     (tmp_path / "ref.txt").write_text("one two three\nfour five six\n")
     for run in (1, 2):
-        (tmp_path / f"a.{run}.txt").write_text("one two three\nfour five six\n")
+        (tmp_path / f"a.{run}.txt").write_text(f"one two {run}\nfour five {run}\n")
     rows = [{"src": "x", "mt": "y", "COMET": 0.5 + n / 10} for n in range(3)]
     given = {
         "experiment": "x",

@@ -489,7 +489,7 @@ def test_what_an_experiment_leaves_has_the_key_in_no_form(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
-    with Server(["500", "429", "status line"] * 20).running() as server:
+    with Server(["500", "429", "status line"] * 2).running() as server:
         server.said = [f"a {form} b" for form in FORMS.values()]
         done = run(experiment(server.url))
     write_archive(done.folder, tmp_path / "archive.tar.gz")
@@ -507,7 +507,7 @@ def test_prompts_are_runs_and_samples_of_prompts_are_nested(
     monkeypatch.chdir(tmp_path)
     prompts = ["Translate: {source}", "In English: {source}", "Say {source}"]
     with Server().running() as server:
-        given = experiment(server.url, replicas={"prompt": 3, "sample": 2})
+        given = experiment(server.url, replicas={"prompt": 3, "sample": 2}, corpus__tests__t=12)
         for system in given["systems"].values():
             system["prompts"] = prompts
         nested = run(given)

@@ -507,7 +507,7 @@ def test_prompts_are_runs_and_samples_of_prompts_are_nested(
     monkeypatch.chdir(tmp_path)
     prompts = ["Translate: {source}", "In English: {source}", "Say {source}"]
     with Server().running() as server:
-        given = experiment(server.url, replicas={"prompt": 3, "sample": 2}, corpus__tests__t=12)
+        given = experiment(server.url, replicas={"prompt": 3, "sample": 2}, corpus__tests__t=80)
         for system in given["systems"].values():
             system["prompts"] = prompts
         nested = run(given)

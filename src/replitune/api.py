@@ -345,16 +345,12 @@ test.__test__ = False  # type: ignore[attr-defined]  # not a test case for pytes
 def read(results: str | Path) -> Report:
     """The results of a workflow experiment, from its folder ``results/<experiment>`` or an unpacked
     archive of it: all test sets, metrics, tests and studies."""
-    from replitune.ledger.manifest import experiment_of, read_manifest, unrepeatable
     from replitune.report.report import Report
-    from replitune.stages.material import read_material
-    from replitune.stages.report import Report as ReportStage
+    from replitune.stages.material import with_texts
+    from replitune.stages.report import report_of
 
-    folder = Path(results)
-    experiment = experiment_of(read_manifest(folder), folder.absolute().parent).after_looks()
-    job = experiment.stage("report")
-    assert isinstance(job, ReportStage)
-    return Report(read_material(job, unrepeatable(folder, job.systems)))
+    job = report_of(Path(results))
+    return Report(with_texts(job, job.results))
 
 
 def _tests(

@@ -59,8 +59,10 @@ def test_a_pair_that_is_given_up_wants_segments():
     text = said(material)
     assert "are unlikely (5%) to settle it" in text or "not settled" in text.lower()
     assert "adjusted for looks" in text
-    if record.looks[-1].pairs[0].decision == "futile":
-        assert "Add segments." in text
+    assert record.looks[-1].pairs[0].decision == "futile"
+    assert "Add segments." in text
+    (answer,) = material.cells[0].answers
+    assert answer.next.startswith("more segments: the looks ask for no more runs")
 
 
 def test_p_and_the_interval_are_the_records():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -15,7 +17,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from replitune import read
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.jobs import jobs_of
+from replitune.experiment.reading import resolve
+from replitune.ledger.runs import NAME as RUN
+from replitune.ledger.runs import write_run
 from replitune.significance.looks.record import Record, read_record
+from replitune.workflow.display import Display
+from replitune.workflow.progress import Progress
 
 from ..faults.harness import command_of, descendants
 from .conftest import Snakemake, manifest
@@ -119,6 +129,56 @@ def test_the_manifest_has_the_looks_and_the_results_verify(undisturbed: Snakemak
     with contextlib.chdir(undisturbed.folder):
         ran = replitune("verify", "results/f")
     assert ran.code == 0, ran.out + ran.err
+
+
+def test_before_the_first_run_nothing_is_wrong(tmp_path: Path, replitune):
+    runner = prepared(tmp_path)
+    with contextlib.chdir(runner.folder):
+        ran = replitune("check", "x.yaml", "--data")
+    assert ran.code == 0, ran.err
+    assert "this is the most that is possible: looks may ask for less" in ran.out
+
+
+def test_the_last_lines_of_a_continued_run_are_those_of_the_report(undisturbed: Snakemake, tmp_path: Path):
+    """Snakemake plans the tests again at first, and after the looks finds that they are made."""
+    shutil.copytree(undisturbed.folder, tmp_path, dirs_exist_ok=True)
+    folder = tmp_path / "results" / "f"
+    experiment = Experiment(
+        resolve(ADAPTIVE), tmp_path / "results", outputs={"g": {"t": ["run-001", "run-002"]}}
+    )
+    write_run(
+        experiment, [f"{folder}/logs/{name}.log" for name in ("look/1", "test/t/bleu", "report/report")], 2
+    )
+    stream = io.StringIO()
+    display = Display(Progress(experiment, (folder / RUN).stat().st_mtime_ns), plain=True, stream=stream)
+    display.update()
+    display.finish()
+    assert "without a report" in stream.getvalue(), "it has not come to its end"
+    (folder / "manifest.json").touch()
+    stream.seek(0)
+    display.finish()
+    said = read(folder).summary
+    assert stream.getvalue().startswith(f"{said}\nreport: ")
+    assert any("has no seed-002 on t" in caveat.text for caveat in said.grave)
+
+
+def test_progress_says_at_most_while_looks_may_ask_for_more(tmp_path: Path):
+    experiment = Experiment(resolve(ADAPTIVE), tmp_path, outputs={"g": {"t": ["run-001", "run-002"]}})
+    most = {job.name for job in jobs_of(experiment)}
+    first = [name for name in most if name.startswith(("corpus/", "batch/t/bleu/g"))] + ["look/1"]
+    write_run(experiment, [f"{experiment.folder}/logs/{name}.log" for name in first], 2)
+    log = experiment.folder / "logs" / "look" / "1.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    made = experiment.folder / "logs" / "corpus" / "t.json"
+    made.parent.mkdir()
+    made.write_text('{"seconds": 1, "cpu_seconds": 1}')
+    progress = Progress(experiment, (experiment.folder / RUN).stat().st_mtime_ns)
+    stream = io.StringIO()
+    Display(progress, plain=True, stream=stream).update()
+    assert progress.jobs == (1, len(most))
+    assert f"look 0 of at most 10 jobs, 1 of at most {len(most)} jobs" in stream.getvalue()
+    assert re.search("at most [0-9:]+ left", stream.getvalue())
 
 
 def kill_when(runner: Snakemake, moment: Callable[[list[int]], bool]) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from replitune import read
 from replitune.corpus.prepare import corpus_warnings
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
@@ -228,6 +229,7 @@ def test_a_run_that_is_over_is_told_whole(finished: Snakemake):
     summary = progress.whole_summary()
     assert summary is not None
     assert str(summary) in said
+    assert str(summary) == str(read(experiment.folder).summary)
     given = [caveat.text for caveat in summary.trust if caveat.code == "given"]
     assert given == corpus_warnings(experiment.at.inputs), "as the page says"
     *_, report = said.splitlines()

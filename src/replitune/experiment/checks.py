@@ -287,7 +287,15 @@ def looks_fit(
                 )
         return
     require_followed(complain, tests, looks, design_of(systems, replicas))
-    _schedule_fits(complain, looks, replicas, systems)
+    if looks.record is None:
+        _schedule_fits(complain, looks, replicas, systems)
+    elif made := counts_made(systems, replicas):
+        complain(
+            ("replicas", "record"),
+            "looks are repeated only at outputs that are given",
+            found=f"systems that the experiment makes: {', '.join(made)}",
+            fix="leave `record` out",
+        )
     metric, testset = ([] if name is None else [name] for name in (looks.metric, looks.testset))
     all_known(complain, ("replicas", "metric"), "metric", metric, [entry.id for entry in metrics])
     tested = [*corpus.tests, *tests.suites]

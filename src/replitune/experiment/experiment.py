@@ -259,13 +259,27 @@ class Experiment:
         numbers are fixed."""
         return looks_of(self.settings.replicas)
 
+    @property
+    def looks_given(self) -> Path | None:
+        """The record whose looks are repeated, if one is given."""
+        record = None if self.looks is None else self.looks.record
+        return None if record is None else self.corpora / record
+
+    @cached_property
+    def known_looks(self) -> Record | None:
+        """The looks that were made, or else those that are repeated."""
+        if self.record is not None or self.looks_given is None:
+            return self.record
+        return read_record(self.looks_given)
+
     @cached_property
     def plan(self) -> Plan:
         """What is fixed before the first look."""
-        looks, counts = self.looks, self.settings.replicas
+        if self.record is not None:
+            return self.record.plan
+        looks = self.looks
         assert looks is not None
         testset = looks.testset or self.tests[0]
-        systems = self.decoding(testset)
         return make_plan(
             self.settings.tests,
             looks,
@@ -274,17 +288,26 @@ class Experiment:
             metric=looks.metric or self.metrics[0],
             suite=self.suites.get(testset, {}),
             families=self.families,
-            most={
-                name: {"run": len(self.replicas(name))}
-                if name in self.outputs
-                else replica_counts(self.backends[name], counts)
-                for name in systems
-            },
-            fixed=[name for name in systems if name in self.outputs],
-            together=not all(
-                self.backends[name].same_bytes for name in systems if name not in self.outputs
+            **(
+                self._limits(self.decoding(testset))
+                if self.looks_given is None
+                else limits_of(self.looks_given, self.decoding(testset))
             ),
         )
+
+    def _limits(self, systems: Sequence[str]) -> dict[str, Any]:
+        """The most replicas of systems, and how they are made, as `make_plan` takes it."""
+        counts, made = self.settings.replicas, [name for name in systems if name not in self.outputs]
+        return {
+            "most": {
+                name: replica_counts(self.backends[name], counts)
+                if name in made
+                else {"run": len(self.replicas(name))}
+                for name in systems
+            },
+            "fixed": [name for name in systems if name not in made],
+            "together": not all(self.backends[name].same_bytes for name in made),
+        }
 
     def after(self, record: Record) -> Experiment:
         """The same experiment with the replicas that the looks of a record have asked for."""
@@ -380,6 +403,23 @@ class Experiment:
     def stage(self, name: str, **names: str) -> Stage:
         """The job of a stage: ``stage("decode", system="a", replica="mert-001")``."""
         return STAGES[name].from_experiment(self, **names)
+
+
+def limits_of(file: Path, systems: Sequence[str]) -> dict[str, Any]:
+    """The same, as it was for the looks of a record."""
+    known = read_record(file).plan
+    if {*known.most} != {*systems}:
+        raise ReplituneError(
+            "these looks were at other systems",
+            file=file,
+            found=", ".join(known.most),
+            expected=", ".join(systems),
+        )
+    return {
+        "most": known.most,
+        "fixed": [name for name, sizes in known.sizes.items() if len(sizes) == 1],
+        "together": known.together is True,
+    }
 
 
 def _set_in(resources: Any) -> dict[str, int]:

@@ -59,15 +59,9 @@ def belongings(experiment: Experiment) -> Belongings:
     if present.record is not None and not present.record.settled:
         present = experiment
     jobs = list(jobs_of(present))
-    outputs = {path for job in jobs for path in _outputs(present, job)}
+    stages = (present.stage(job.stage, **job.names) for job in jobs)
+    outputs = {str(path) for stage in stages for path in paths_of(stage.outputs)}
     below = f"{present.folder}/"
     return Belongings(
         frozenset(job.name for job in jobs), frozenset(path.removeprefix(below) for path in outputs)
     )
-
-
-def _outputs(experiment: Experiment, job: Job) -> Iterator[str]:
-    if job.stage == "look":  # its settings depend on the look before
-        yield from (experiment.at.look(job.names["look"], kind) for kind in (".json", ".parquet"))
-        return
-    yield from map(str, paths_of(experiment.stage(job.stage, **job.names).outputs))

@@ -28,8 +28,9 @@ from replitune.ledger.manifest import NAME, difference, experiment_of, read_mani
 from replitune.ledger.records import PAGE, remove_remains
 from replitune.replicas import Replica
 from replitune.running.files import atomic_open
+from replitune.settings import plain
 
-PACKED = ("answers", "decodes", "derivations", "stats", "tests", "studies", "tables", "figures")
+PACKED = ("answers", "decodes", "derivations", "looks", "stats", "tests", "studies", "tables", "figures")
 WEIGHTS = ("weights.json", "history.parquet")
 """Files of each tuning run that are packed; models are not."""
 
@@ -41,7 +42,7 @@ def write_archive(folder: Path, out: Path, corpora: Path = Path(".")) -> list[st
     """Pack the results in `folder`; returns the names of the members. Names of score files are
     relative to `corpora`."""
     manifest = read_manifest(folder)
-    experiment = experiment_of(manifest, folder.parent)
+    experiment = experiment_of(manifest, folder.parent).in_folder(folder).after_looks()
     files = {name: folder / name for name in manifest["files"] if is_packed(name)}
     for name, path in files.items():
         _require(
@@ -125,7 +126,7 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
         corpus["dev"] = texts.pop("dev")
     return {
         **{key: experiment.plain[key] for key in KEPT},
-        "replicas": {"design": experiment.design},
+        "replicas": {"design": experiment.design, **_looks(experiment)},
         "corpus": {**corpus, "tests": texts},
         "systems": {
             system: {
@@ -138,6 +139,14 @@ def archived_experiment(folder: Path, experiment: Experiment) -> dict[str, Any]:
             for system, by_testset in decoded.items()
         },
     }
+
+
+def _looks(experiment: Experiment) -> dict[str, Any]:
+    """The settings of looks, which are repeated at the archive's translations."""
+    if experiment.record is None:
+        return {}
+    settings = plain(experiment.looks, sparse=True)
+    return {**settings, "record": f"looks/{experiment.last_look}.json"}
 
 
 def _replicas(folder: Path, experiment: Experiment, system: str) -> dict[str, list[Replica]]:

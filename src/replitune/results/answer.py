@@ -351,6 +351,9 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
         return misfit.words(misfit.kind.next)
     if state in DECIDED:
         return NOTHING
+    if (looks := _looks(test)) is not None and state != "cannot":
+        why = ", which would hardly decide it" if looks.code == "looks-futile" else ""
+        return f"more {unit}s: the looks ask for no more {kind}s{why}"
     if state == "cannot" or doubt is None or not test.se or test.delta == 0:
         return f"more {kind}s or more {unit}s"
     rows = test.variances

@@ -16,7 +16,7 @@ from replitune.results.looking import next_look
 from replitune.results.rows import row_schema, write_table
 from replitune.results.wording import count
 from replitune.running.files import atomic_open
-from replitune.significance.looks.record import Abandoned, PairLook, Plan, Record, read_record
+from replitune.significance.looks.record import Abandoned, Look, PairLook, Plan, Record, read_record
 from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.store import read_metadata, read_systems
 from replitune.statistics.systems import SystemStatistics, joined
@@ -37,10 +37,12 @@ def write_record(path: str | Path, record: Record) -> None:
         handle.write(record.json())
 
 
-def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[Path]]) -> Record:
+def look_again(
+    plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[Path]], given: Path | None = None
+) -> Record:
     """Look for the `number`th time, and write the record of all looks to `out`.
 
-    files: by test set, the statistics of each batch of replicas.
+    files: by test set, the statistics of each batch of replicas. given: a record whose looks are repeated.
     """
     if number > 1:
         former = read_record(out.with_name(f"{number - 1}.json"))
@@ -52,7 +54,7 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
             )
         before, abandoned = former.looks, former.abandoned
     else:
-        before, abandoned = [], abandoned_records(plan, out.parent)
+        before, abandoned = [], abandoned_records(plan, out.parent, given)
     read = [read_batches(paths) for paths in files.values()]
     missing = read[0][1]
     for name, lost in missing.items():
@@ -62,6 +64,8 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
                 file=sys.stderr,
             )
     look = next_look(plan, before, [store for store, _ in read], missing)
+    if given is not None:
+        require_given(look, read_record(given), given)
     record = Record(plan=plan, looks=[*before, look], abandoned=abandoned)
     for line in look_lines(record):
         print(line)
@@ -71,13 +75,26 @@ def look_again(plan: Plan, out: Path, number: int, files: Mapping[str, Sequence[
     return record
 
 
+def require_given(look: Look, record: Record, file: Path) -> None:
+    """Looks that are repeated can ask for no runs but those that they asked for."""
+    for name, n in look.next.items():
+        if n > record.wanted[name]:
+            raise ReplituneError(
+                f"look {look.number} asks for more runs of {name} than are given",
+                file=file,
+                found=f"{record.wanted[name]} of each kind",
+                expected=str(n),
+                fix="leave the settings of looks and tests as they were",
+            )
+
+
 def later_files(folder: Path, number: int) -> list[Path]:
     """The files of later looks."""
     paths = [*folder.glob("[0-9]*.json"), *folder.glob("[0-9]*.parquet")]
     return [path for path in paths if path.stem.isdigit() and int(path.stem) > number]
 
 
-def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
+def abandoned_records(plan: Plan, folder: Path, given: Path | None = None) -> list[Abandoned]:
     """Records of other plans, which this one replaces: the user is warned, and the record keeps them."""
     records = []
     for path in sorted(folder.glob("[0-9]*.json"), key=lambda p: int(p.stem)):
@@ -85,6 +102,8 @@ def abandoned_records(plan: Plan, folder: Path) -> list[Abandoned]:
             records.append(read_record(path))
         except (ReplituneError, ValueError):
             continue  # damaged, or of another version: it is replaced
+    if given is not None and not records:
+        records.append(read_record(given))
     if not records:
         return []
     known = list(records[0].abandoned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +45,29 @@ if TYPE_CHECKING:
 STUDIES = {"power": PowerRow, "replication": ReplicationRow, "calibrate": CalibrationRow}
 
 
-def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
-    """The material of a report job. `unrepeatable`: the replicas that another run would make
-    differently."""
+def read_results(job: Report, unrepeatable: Sequence[str]) -> Material:
+    """What the results say. `unrepeatable`: the replicas that another run would make differently."""
     folder = Path(job.folder)
-    cells = with_names([Result.read(folder / "tests" / testset, metric) for testset, metric in job.cells])
+    return Material(
+        experiment=folder.name,
+        seed=job.seed,
+        alpha=job.alpha,
+        family=job.family,
+        samples=job.samples,
+        cells=with_names([Result.read(folder / "tests" / testset, id) for testset, id in job.cells]),
+        baseline=job.baseline,
+        methods={entry.id: entry.name for entry in TESTS.entries(job.methods)},
+        corpus=corpus_warnings(job.at.inputs),
+        unrepeatable=unrepeatable,
+        answers=_remarks(job),
+        looks=read_record(job.at.look(job.looks)) if job.looks else None,
+        people=[PEOPLE] if job.people else [],
+    )
+
+
+def with_texts(job: Report, results: Material) -> Material:
+    """The same with all else that a report shows: texts, studies, histories, hashes."""
+    folder, cells = Path(job.folder), results.cells
     lead = [c for c in cells if c.metric == job.metrics[0] and c.testset in job.decoded]
     texts = {cell.testset: read_prepared(job.at.testset(cell.testset)) for cell in lead}
     stores = {cell.testset: _store(job.at, cell) for cell in lead}
@@ -70,15 +89,8 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         ]
         for name, kind in STUDIES.items()
     }
-    return Material(
-        experiment=folder.name,
-        seed=job.seed,
-        alpha=job.alpha,
-        family=job.family,
-        samples=job.samples,
-        cells=cells,
-        baseline=job.baseline,
-        methods={entry.id: entry.name for entry in TESTS.entries(job.methods)},
+    return replace(
+        results,
         segments=[
             segments_of(
                 c, stores[c.testset], texts[c.testset], outputs[c.testset], _derivations(job, c.testset)
@@ -87,9 +99,6 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
         ],
         explain=lambda: [why(testset) for testset in texts],
         histories=read_histories(job),
-        corpus=corpus_warnings(job.at.inputs),
-        unrepeatable=unrepeatable,
-        answers=_remarks(job),
         provenance=Provenance(
             __version__,
             job.seed,
@@ -97,9 +106,7 @@ def read_material(job: Report, unrepeatable: Sequence[str]) -> Material:
             sha256_of([*stores.values()]),
             f"replitune run, with the settings in {folder.name}/manifest.json",
         ),
-        looks=read_record(job.at.look(job.looks)) if job.looks else None,
         **studies,
-        people=[PEOPLE] if job.people else [],
         meta={t: read_rows(job.at.study("meta", t), MetaRow) for t in job.judged},
     )
 

@@ -17,6 +17,7 @@ from replitune.stages.studies import STUDIES
 if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
     from replitune.experiment.sizes import Sizes
+    from replitune.report.material import Material
 
 
 class Report(Stage):
@@ -161,15 +162,22 @@ class Report(Stage):
     def outputs(self) -> Files:
         return {"page": self.at.page, "tables": self.at.tables, "figures": self.at.figures}
 
-    def run(self, conditions: Conditions) -> None:
+    @property
+    def results(self) -> Material:
+        """What the results say, without texts."""
         from replitune.ledger.manifest import unrepeatable
+        from replitune.stages.material import read_results
+
+        return read_results(self, unrepeatable(Path(self.folder), self.systems))
+
+    def run(self, conditions: Conditions) -> None:
         from replitune.report import contents
         from replitune.report.drawing import render
         from replitune.report.page import page
         from replitune.running.files import atomic_open, new_folder
-        from replitune.stages.material import read_material
+        from replitune.stages.material import with_texts
 
-        material = read_material(self, unrepeatable(Path(self.folder), self.systems))
+        material = with_texts(self, self.results)
         tables, figures, links = contents.tables(material), {}, {}
         with new_folder(Path(self.at.tables)) as out:
             for name, table in tables.items():
@@ -190,3 +198,11 @@ class Report(Stage):
                 figures[name] = (figure, drawn["svg"].decode("utf-8"))
         with atomic_open(self.at.page) as handle:
             handle.write(page(material, tables, figures, links))
+
+
+def report_of(folder: Path) -> Report:
+    """The report of finished results, or of an unpacked archive."""
+    from replitune.ledger.manifest import experiment_of, read_manifest
+
+    experiment = experiment_of(read_manifest(folder), folder.parent).in_folder(folder.absolute())
+    return Report.from_experiment(experiment.after_looks())

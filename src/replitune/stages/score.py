@@ -154,7 +154,7 @@ class Batch(Scoring, kw_only=True):
     def names_in(cls, experiment: Experiment) -> Sequence[Names]:
         if experiment.looks is None:
             return []
-        record = experiment.record
+        record = experiment.known_looks
         plan = experiment.plan if record is None else record.plan
         return [
             {"testset": testset, "metric": plan.metric, "system": system, "n": str(n)}

@@ -64,14 +64,16 @@ class Display:
         self._drawn = ""
 
     def finish(self) -> None:
-        """Print the results of the tests, and where the report is."""
+        """Print what the report says, and where it is; or that only a part was asked for."""
         progress = self.progress
-        if (summary := progress.whole_summary()) is not None:
-            print(summary, file=self.stream)
         jobs, _ = progress.jobs
         took = clock(time.monotonic() - self.began)
         how = f"{jobs} jobs in {took}, {clock(progress.cpu_seconds)} CPU" if jobs else "nothing to do"
-        print(f"report: {progress.experiment.at.page} ({how})", file=self.stream, flush=True)
+        if (summary := progress.whole_summary()) is not None:
+            print(summary, file=self.stream)
+            print(f"report: {progress.experiment.at.page} ({how})", file=self.stream, flush=True)
+        else:
+            print(f"what was asked for is made, without a report ({how})", file=self.stream, flush=True)
 
     # ---- lines
 
@@ -108,17 +110,17 @@ class Display:
         progress = self.progress
         if progress.planned is None:
             return f"planning, {clock(time.monotonic() - self.began)}"
-        parts = []
+        parts, most = [], "at most " if progress.looking else ""
         if (stage := progress.stage) is not None:
             made, every = progress.counts(stage)
-            parts.append(f"{stage} {made} of {counted(stage, every)}")
+            parts.append(f"{stage} {made} of {most}{counted(stage, every)}")
         jobs, all_jobs = progress.jobs
-        parts.append(f"{jobs if done is None else done} of {all_jobs} jobs")
+        parts.append(f"{jobs if done is None else done} of {most}{all_jobs} jobs")
         parts.append(f"{clock(progress.cpu_seconds)} CPU")
         if progress.failed:
             parts.append(f"{len(progress.failed)} failed")
         if jobs and (left := progress.left()) is not None:
-            parts.append(f"about {clock(left)} left")
+            parts.append(f"{most or 'about '}{clock(left)} left")
         return ", ".join(parts)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -22,7 +21,8 @@ import msgspec
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
-from replitune.ledger.runs import NAME, Run, read_run
+from replitune.experiment.stage import STAGES
+from replitune.ledger.runs import NAME, Run, ended_well, read_run
 from replitune.workflow.events import failed_logs, file_of, read_events
 from replitune.workflow.job_files import JobFiles
 
@@ -100,7 +100,10 @@ class Progress:
         self._judged: tuple[str, int] | None = None
         self._result: Result | None = None
         self._planned_at = self.began
+        self._looked = -1
+        self._may_follow: frozenset[str] = frozenset()
         self.files.look()
+        self._made_before = {name for name, t in self.files.records.items() if t < self.began}
         self._seconds = self._earlier()
 
     # ---- reading
@@ -129,6 +132,9 @@ class Progress:
         }
         now = time.monotonic()
         self.running = {n: self.running.get(n, now) for n in at_work if n not in self.failed}
+        looked = sum(stage_of(job.name) == "look" for job in self.finished)
+        if self.looking and looked != self._looked:
+            self._looked, self._may_follow = looked, self._after_looks()
 
     def _lost(self) -> list[str]:
         """Jobs that failed according to Snakemake."""
@@ -146,6 +152,19 @@ class Progress:
                 self.run = read_run(self.experiment.folder)
         except OSError:
             return
+
+    def _after_looks(self) -> frozenset[str]:
+        """The jobs that may follow the looks so far: all that are not made yet, or made from what the looks
+        decide."""
+        present = self.experiment.after_looks()
+        record = present.record
+        if record is None or not record.settled or not self.is_done(f"look/{len(record.looks)}"):
+            present = self.experiment  # the most that there may be
+        return frozenset(
+            job.name
+            for job in jobs_of(present)
+            if job.name not in self._made_before or STAGES[job.stage].WAITS_FOR_LOOKS
+        )
 
     def _earlier(self) -> defaultdict[str, list[float]]:
         """Seconds of jobs of earlier runs, by stage."""
@@ -178,12 +197,21 @@ class Progress:
     @property
     def planned(self) -> Counter[str] | None:
         """Jobs of this run by stage; None until Snakemake has written them."""
-        return None if self.run is None else Counter(map(stage_of, self.run.planned))
+        return None if self.run is None else Counter(map(stage_of, self.to_do))
+
+    @property
+    def looking(self) -> bool:
+        """Whether looks of this run decide what follows, so that its jobs are not known yet."""
+        return self.run is not None and any(stage_of(name) == "look" for name in self.run.planned)
+
+    @property
+    def to_do(self) -> frozenset[str]:
+        """Names of the jobs of this run; with looks, at most these."""
+        return frozenset() if self.run is None else self.run.planned | self._may_follow
 
     def is_done(self, name: str) -> bool:
         """Whether a job is done: in this run, or in an earlier one and not to be done again."""
-        to_do = self.run.planned if self.run is not None else frozenset[str]()
-        return name in self._known or (name in self.files.records and name not in to_do)
+        return name in self._known or (name in self.files.records and name not in self.to_do)
 
     def counts(self, stage: str) -> tuple[int, int]:
         """The number of jobs of a stage that are done, now or earlier, and of all its jobs."""
@@ -200,9 +228,8 @@ class Progress:
 
     @property
     def jobs(self) -> tuple[int, int]:
-        """The number of jobs of this run that are done, and of all known so far (looks may add more)."""
-        known = 0 if self.run is None else len(self.run.planned)
-        return len(self.finished), max(known, len(self.finished) + len(self.running))
+        """The number of jobs of this run that are done, and of all; with looks, at most so many."""
+        return len(self.finished), max(len(self.to_do), len(self.finished) + len(self.running))
 
     @property
     def cpu_seconds(self) -> float:
@@ -227,7 +254,7 @@ class Progress:
         cpu = sum(job.cpu_seconds for stage, jobs in done.items() if stage != "ask" for job in jobs)
         slower = max((busy + few) / (cpu + few), 0.7)
         between, left = BETWEEN * slower, 0.0
-        for stage, planned in Counter(map(stage_of, self.run.planned)).items():
+        for stage, planned in Counter(map(stage_of, self.to_do)).items():
             waiting = planned - len(done[stage])
             at_work = [now - began for name, began in self.running.items() if stage_of(name) == stage]
             if waiting <= 0:
@@ -267,30 +294,26 @@ class Progress:
 
     def summary(self) -> Summary | None:
         """The summary of these tests (`tested`)."""
-        cell = self.tested()
-        return None if cell is None or not cell.answers else self._summary([cell])
-
-    def whole_summary(self) -> Summary | None:
-        """The summary of all tests that are done."""
-        from replitune.results.wording import with_names
-
-        experiment = self.experiment
-        cells = [
-            cell
-            for testset in [*experiment.suites, *experiment.tests]
-            for metric in experiment.metrics
-            if self.is_done(f"test/{testset}/{metric}")
-            and (cell := _read_result(experiment.folder / "tests" / testset, metric)) is not None
-        ]
-        return self._summary(with_names(cells)) if any(cell.answers for cell in cells) else None
-
-    def _summary(self, cells: Sequence[Result]) -> Summary:
         from replitune.corpus.prepare import corpus_warnings
         from replitune.results.summary import summarise_answers
 
+        cell = self.tested()
+        if cell is None or not cell.answers:
+            return None
         baseline = getattr(self.experiment.settings.tests.pairs, "baseline", None)
         given = corpus_warnings(self.experiment.at.inputs)
-        return summarise_answers(cells, baseline=baseline, given=given)
+        return summarise_answers([cell], baseline=baseline, given=given)
+
+    def whole_summary(self) -> Summary | None:
+        """The summary of the report, read from the finished results; None if the run was to make only a
+        part of them."""
+        from replitune.stages.report import report_of
+
+        folder = self.experiment.folder
+        if not Path(self.experiment.at.manifest).exists():
+            return None
+        is_whole = ended_well(folder) or not (folder / NAME).exists()
+        return report_of(folder).results.summary if is_whole else None
 
 
 def _read_result(folder: Path, metric: str) -> Result | None:

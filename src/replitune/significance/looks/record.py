@@ -69,6 +69,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Replicas of each kind that the first look wants, by system."""
         return {system: sizes[0] for system, sizes in self.sizes.items()}
 
+    @property
+    def largest(self) -> dict[str, int]:
+        """Replicas of each kind at the last look that is possible, by system."""
+        return {system: sizes[-1] for system, sizes in self.sizes.items()}
+
     def following(self, system: str, n: int) -> int | None:
         """Replicas of each kind at the next look of a system; None if it has the most that it may have."""
         return next((size for size in self.sizes[system] if size > n), None)
@@ -212,7 +217,7 @@ def read_record(path: str | Path) -> Record:
             "not a record of looks",
             file=path,
             found=str(error),
-            fix="remove it and run the workflow again; it is made anew",
+            fix="restore it; or, below results/, remove it and run again: it is made anew",
         ) from None
 
 

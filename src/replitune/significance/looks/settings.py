@@ -94,3 +94,10 @@ class LookSettings(RuleSettings, frozen=True):
         str | None,
         about("The test set or suite that decides. May be left out if there is only one test set."),
     ] = None
+    record: Annotated[
+        str | None,
+        about(
+            "A record of looks (`looks/2.json`) that was made with the outputs that are given now, as in "
+            "an archive: the looks are repeated, as if there could be as many runs as it says."
+        ),
+    ] = None

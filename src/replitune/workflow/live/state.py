@@ -55,6 +55,7 @@ class Live:
             "began": progress.began / 1e9 if progress.run is not None else None,
             "sign": self._sign(),
             "jobs": [done, known],
+            "most": progress.looking,
             "cpu": progress.cpu_seconds,
             "left": progress.left() if at_work else None,
             "report": str(page) if status == "done" and page.exists() else None,

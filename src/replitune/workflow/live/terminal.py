@@ -47,16 +47,16 @@ def _shortened(rows: list[str], room: int, what: str) -> list[str]:
 
 
 def _head(state: State, width: int) -> list[str]:
-    done, known = state["jobs"]
+    (done, known), most = state["jobs"], "at most " if state["most"] else ""
     status = STATUS[state["status"]].format(host=state["host"])
     parts = [f"{state['experiment']}: {status}"]
     if state["began"] is not None:
         parts.append(f"began {clock_of(state['began'])}")
     if known:
-        parts.append(f"{done} of {known} jobs")
+        parts.append(f"{done} of {most}{known} jobs")
         parts.append(f"{clock(state['cpu'])} CPU")
     if done and state["left"] is not None:
-        parts.append(f"about {clock(state['left'])} left")
+        parts.append(f"{most or 'about '}{clock(state['left'])} left")
     if state["status"] == "elsewhere":
         parts.append(f"last sign of life {clock_of(state['sign'])}")
     report = [f"report: {state['report']}"] if state["report"] else []

@@ -104,6 +104,8 @@ MISTAKES: list[tuple[dict[str, Any], str, Any, str]] = [
     (LOOKS, "tests.correction", "bh", "looks have no correction `bh`"),
     (COMMAND, "replicas.looks", [3, 5], "replicas.looks without `until: settled`"),
     (FILES, "replicas", {"seeds": 5, "until": "settled"}, "no system makes runs"),
+    (LOOKS, "replicas.record", "looks/2.json", "looks are repeated only at outputs that are given"),
+    (COMMAND, "replicas.record", "looks/2.json", "replicas.record without `until: settled`"),
     # suites, margins, designs
     (SMT, "tests.suites", {"s": ["t1", "t3"]}, "unknown test set 't3' in tests.suites.s"),
     (SMT, "tests.suites", {"s": ["t1"]}, "a suite of one test set"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy.stats import combine_pvalues, f_oneway
 from scipy.stats import t as student
 
@@ -16,6 +17,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.replicas import Replica
 from replitune.results.looking import all_looks, batches_p, first_replicas, next_look
+from replitune.results.looks import require_given
 from replitune.significance.base import Comparison
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.looks.record import FUTILE, NO_P, SETTLED, Plan, Record, read_record
@@ -71,6 +73,16 @@ def plan_of(store: SegmentStatistics, looks: tuple[int, ...] = (3, 5, 8), **chan
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20)
+
+
+def test_looks_that_are_repeated_ask_for_no_runs_that_there_were_not(tmp_path: Path, rng):
+    store = store_of(A=scores(rng, 8, 0, 1, 1), B=scores(rng, 8, 0.9, 1, 1))
+    record = all_looks(plan_of(store), [store])
+    first = record.looks[0]
+    assert first.next, "it goes on after three runs"
+    require_given(first, record, tmp_path)
+    with pytest.raises(ReplituneError, match="look 1 asks for more runs of A than are given"):
+        require_given(first, Record(plan=record.plan, looks=[replace(first, next={})]), tmp_path)
 
 
 # -- the rule

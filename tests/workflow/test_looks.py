@@ -49,7 +49,7 @@ ADAPTIVE = {
     "allow_missing_replicas": True,
     "tests": {
         "samples": 99,
-        "methods": ["crossed"],
+        "methods": [{"name": "crossed", "unit": "segment"}],
         "intervals": [],
         "pairs": [["a", "b"], ["b", "c"], ["g", "b"]],
     },

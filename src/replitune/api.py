@@ -12,7 +12,7 @@ what to do. For the same seed, the numbers equal those of the command line to th
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from replitune.errors import ReplituneError, did_you_mean
 from replitune.extras import needs
 from replitune.readers.settings import ColumnNames
 from replitune.registry import Entry
+from replitune.replicas import Design
 from replitune.settings import SEED, about, explained, fits, settings_of
 from replitune.settings import read as read_settings
 from replitune.significance.pairs import pairs_of_systems
@@ -81,7 +82,7 @@ FirstSegment = Annotated[
 @explained
 def compare(
     refs: Lines | Sequence[Lines],
-    systems: Mapping[str, Sequence[Lines]],
+    systems: Mapping[str, Sequence[Lines] | Mapping[str, Sequence[Lines]]],
     metrics: Annotated[
         Sequence[str | Mapping[str, Any] | Entry],
         about("Metrics, with options as METRIC:key=value,... (docs/metrics.md).", min_length=1),
@@ -93,7 +94,7 @@ def compare(
     testset: Annotated[str, about("Name of the test set, on which random numbers depend.")] = TESTSET,
     seed: Seed = SEED,
     threads: Threads = None,
-    design: str = "runs",
+    design: Design | None = None,
     human: Judgements = None,
     controls: Controls = (),
     first_segment: FirstSegment = None,
@@ -107,9 +108,12 @@ def compare(
         The references: a list of lines, the path of a file (text, prepared test set, TSV, WMT XML
         or SGM), or, for several references, a list of these (with paths as `Path`).
     systems
-        From the name of a system to the outputs of its runs, each a list of lines or a path.
+        From the name of a system to the outputs of its runs, each a list of lines or a path; or to a
+        mapping from each run to the outputs of its samples: ``{"prompt1": [...], "prompt2": [...]}``.
     design
-        What replicas are: ``"runs"``, or ``"samples"`` that are independent for each segment.
+        What replicas are: ``"runs"``; ``"samples"`` that are independent for each segment; or
+        ``"nested"``, samples of runs. By default ``"runs"``, unless the files or the columns of the
+        table say that they are samples.
     **settings
         Settings of the tests, as under `tests` in docs/configuration.md: ``methods=["crossed"]``,
         ``samples=1000``, ``alpha=0.01``, ``correction="holm"``, ``margin={"bleu": 0.5}`` or a
@@ -121,7 +125,7 @@ def compare(
         ``print`` it; see its ``summary``, ``answers``, ``table``, ``to_frame``, ``to_latex``, ``plot``.
     """
     from replitune.metrics.registry import METRICS
-    from replitune.readers.names import replicas_of
+    from replitune.readers.names import named_outputs
     from replitune.statistics.diagnosis import diagnose, exchanged, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.plausibility import Plausibility
@@ -136,22 +140,28 @@ def compare(
     doubts: list[Doubt] = []
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
+    kinds: set[Design] = set()
+    files: list[Lines] = []
     for system, runs in systems.items():
-        read = _texts_of_runs(_runs(system, runs), given)
+        runs, of = _runs(system, runs)
+        files += runs
+        each = [_texts_of_run(run, given) for run in runs]
+        replicas, kind = named_outputs(system, runs, [len(one) for one in each], of, design)
+        kinds.add(kind)
+        read = [lines for one in each for lines in one]
         outputs = read_outputs(read, given.segments, name, system=system)
         doubts += plausible.doubts(system, outputs)
         warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
-        replicas = replicas_of(runs, len(outputs))
         for scorer in scorers:
             result = scorer.score(system, replicas, outputs)
             scored[scorer.metric.id].append(result)
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
-    tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
+    design, read_as = _design_of(design, kinds)
+    if design == "runs":
+        tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
     signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
-    warnings = (
-        exchanged(given.references, refs, [run for runs in systems.values() for run in runs]) + warnings
-    )
+    warnings = exchanged(given.references, refs, files) + warnings
     warnings += tokenised_twice(given.references[0], signatures)
     copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
     return _report(
@@ -207,7 +217,7 @@ def scores(
     ] = None,
     seed: Seed = SEED,
     threads: Threads = None,
-    design: str = "runs",
+    design: Design | None = None,
     human: Judgements = None,
     controls: Controls = (),
     first_segment: FirstSegment = None,
@@ -258,13 +268,15 @@ def scores(
         testset=testset,
         directions=_directions(lower_is_better, higher_is_better),
         allow_missing=allow_missing,
-        groups=TUNERS.names,
+        tuners=TUNERS.names,
     )
     tests = _tests(baseline, settings, [store.metric.id for store in given.stores], human)
     read_as = given.read_as
+    design = design or given.design
     if given.run_level:
         tests = _tests_of_runs_alone(tests, settings)
-        read_as += ("one score for each run: the test asks about new runs on this test set",)
+        kind = "sample" if design == "samples" else "run"
+        read_as += (f"one score for each {kind}: the test asks about new {kind}s on this test set",)
     elif design == "runs":
         runs = {name: system.n for name, system in given.stores[0].systems.items()}
         tests, notes = _tests_of_single_outputs(tests, settings, runs)
@@ -307,7 +319,7 @@ def test(
     testset: Annotated[str, about("Name of the test set, on which random numbers depend.")] = TESTSET,
     seed: Seed = SEED,
     threads: Threads = None,
-    design: str = "runs",
+    design: Design | None = None,
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems by arrays of scores.
@@ -477,8 +489,22 @@ def _tests_of_runs_alone(tests: TestSettings, given: Mapping[str, Any]) -> TestS
     return with_fields(tests, methods=tuple(methods), intervals=intervals)
 
 
-def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
-    """The runs of a system, checked."""
+def _design_of(said: Design | None, kinds: Collection[Design]) -> tuple[Design, tuple[str, ...]]:
+    """What replicas are, as the user said or as the files of all systems show; and what to tell."""
+    if said is not None or "runs" in kinds or not kinds:
+        return said or "runs", ()
+    if "nested" in kinds:
+        return "nested", ("the outputs of a run are its samples",)
+    return "samples", ("the outputs in a file are samples (runs: --design runs)",)
+
+
+def _runs(
+    system: str, runs: Sequence[Lines] | Mapping[str, Sequence[Lines]]
+) -> tuple[Sequence[Lines], Sequence[str]]:
+    """The outputs of a system, checked; and the run that each is a sample of, if they are named."""
+    if isinstance(runs, Mapping):
+        each = {name: _runs(system, own)[0] for name, own in runs.items()}
+        return [run for own in each.values() for run in own], [name for name in each for _ in each[name]]
     if isinstance(runs, str | Path) or not len(runs):
         raise ReplituneError(
             f"the runs of {system} are not a list",
@@ -499,26 +525,22 @@ def _runs(system: str, runs: Sequence[Lines]) -> Sequence[Lines]:
             f"{twice.name} is given as {paths.count(twice)} runs of {system}",
             expected="each run from a tuning or training of its own",
         )
-    return runs
+    return runs, ()
 
 
-def _texts_of_runs(runs: Sequence[Lines], testset: TestSet) -> list[Lines]:
-    """Each run as lines of text. A file of JSON lines may hold several runs; in a file of WMT, one
-    system of it is a run."""
+def _texts_of_run(run: Lines, testset: TestSet) -> list[Lines]:
+    """The outputs in a file, as lines of text. A file of JSON lines may hold several samples; in a file
+    of WMT, one system of it is a run."""
     from replitune.corpus.documents_jsonl import read_json_outputs
     from replitune.corpus.outputs import read_output
     from replitune.corpus.reader import recognise
     from replitune.readers.names import split_part
 
-    texts: list[Lines] = []
-    for run in runs:
-        if not isinstance(run, str | Path) or recognise(run) == "text":
-            texts.append(run)
-        elif recognise(run) == "jsonl":
-            texts += read_json_outputs(run, testset.documents)
-        else:
-            texts.append(read_output(*split_part(run)))
-    return texts
+    if not isinstance(run, str | Path) or recognise(run) == "text":
+        return [run]
+    if recognise(run) == "jsonl":
+        return [*read_json_outputs(run, testset.documents)]
+    return [read_output(*split_part(run))]
 
 
 def _read_references(
@@ -559,7 +581,7 @@ def _report(
     testset: str,
     seed: int,
     threads: int | None,
-    design: str,
+    design: Design,
     warnings: Sequence[str],
     doubts: Sequence[Doubt] = (),
     human: str | Path | None = None,

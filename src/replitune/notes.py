@@ -41,17 +41,15 @@ class Kind(NamedTuple):
 
 
 WIDE = (
-    "the margin of {margin:g} is wide: it exceeds half the range of all runs and the standard deviation "
+    "the margin of {margin:g} is wide: it exceeds half the range of all {kind}s and the standard deviation "
     "from the choice of segments ({usual:.2g})"
 )
 
 NOTES: dict[str, Kind] = {
     # grave, the gravest first
-    "one-run": Kind(
-        "grave", "one run of {whose}: luck in tuning or training cannot be told apart from a difference"
-    ),
+    "one-run": Kind("grave", "one {kind} of {whose}: {luck} cannot be told apart from a difference"),
     "only-outputs": Kind(
-        "grave", "the test looks at these outputs alone: other runs may score differently"
+        "grave", "the test looks at these outputs alone: other {kind}s may score differently"
     ),
     "run-effect": Kind(
         "grave",
@@ -62,21 +60,21 @@ NOTES: dict[str, Kind] = {
     ),
     "identical-runs": Kind(
         "grave",
-        "all {n} runs of {system} are identical in every segment",
-        unfit="the runs of {system} are identical, like copies of one",
-        next="other runs of {system}, or `crossed` with `scope: segments`",
+        "all {n} {kind}s of {system} are identical in every segment",
+        unfit="the {kind}s of {system} are identical, like copies of one",
+        next="other {kind}s of {system}, or `crossed` with `scope: segments`",
     ),
     "unstable-run": Kind(
         "grave",
-        "{run} of {system} is {sd:.1f} robust standard deviations from the other runs; a system whose bad "
-        "runs were not drawn looks better than it is{without}",
+        "{run} of {system} is {sd:.1f} robust standard deviations from the other {kind}s; a system whose "
+        "bad {kind}s were not drawn looks better than it is{without}",
         gate=Gate(
             "odd-runs",
             "one run is so far from the others that the runs of its system are not normally distributed",
         ),
     ),
     "one-run-decides": Kind(
-        "grave", "one run decides: if one run is left out, uncorrected p is {low} to {high}"
+        "grave", "one {kind} decides: if one {kind} is left out, uncorrected p is {low} to {high}"
     ),
     "not-valid": Kind("grave", "`compat: {compat}` reproduces {whose} numbers and is not a {test}"),
     "selection-differs": Kind(
@@ -103,7 +101,7 @@ NOTES: dict[str, Kind] = {
     "few-documents": Kind("grave", "only {units}: {what}", no_p=True),
     "two-replicas": Kind(
         "grave",
-        "two runs{where}: p is approximate (.05 can be .06 to .07)",
+        "two {kind}s{where}: p is approximate (.05 can be .06 to .07)",
         gate=Gate("two-runs", "a system, or a tuner's part of it, has two runs"),
     ),
     "few-contributing": Kind(
@@ -121,8 +119,8 @@ NOTES: dict[str, Kind] = {
     ),
     "shared-seeds": Kind(
         "grave",
-        "runs of the same number vary together (correlation {r:.2f}, one-sided p = {p:.2g}): if they share "
-        "a seed, `paired_replicas` makes use of it",
+        "the {kind}s of the same number vary together (correlation {r:.2f}, one-sided p = {p:.2g}): if "
+        "they share a seed, `paired_replicas` makes use of it",
     ),
     "looked-before": Kind(
         "grave",
@@ -250,9 +248,9 @@ class Note(msgspec.Struct, frozen=True):
         """Whether it changes how an answer is read."""
         return self.kind.gravity == "grave"
 
-    def words(self, template: str) -> str:
-        """Words about what this note is about."""
-        return template.format(system=" and ".join(self.systems), run=self.run)
+    def words(self, template: str, kind: str = "run") -> str:
+        """Words about what this note is about; kind: what a run is called."""
+        return template.format(system=" and ".join(self.systems), run=self.run, kind=kind)
 
     @property
     def sentence(self) -> str:
@@ -262,9 +260,9 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def note(code: str, *, run: str | None = None, systems: Iterable[str] = (), **values: Any) -> Note:
-    """A note of a declared kind; its words are made of the values."""
+    """A note of a declared kind; its words are made of the values. `kind`: what a run is called."""
     about = tuple(systems)
-    words = {"run": run, "system": " and ".join(about), **values}
+    words = {"run": run, "system": " and ".join(about), "kind": "run", **values}
     return Note(code, NOTES[code].template.format(**words), run, about)
 
 

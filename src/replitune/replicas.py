@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from replitune.errors import ReplituneError
+
+Design = Literal["runs", "samples", "nested"]
+"""What replicas are: runs; samples, independent for each segment; or samples of runs."""
 
 UNGROUPED = ("seed", "run", "sample", "prompt")
 """Replica prefixes that are not the name of a tuner."""
+
+SAMPLE = re.compile(r"(.+?)[\W_]+(?:[^\W\d_]*[\W_]?)?\d+")
+"""The name of a sample: what it is a sample of, and its number. ``prompt2-s3`` and ``prompt2_3``."""
 
 MOST_REPLICAS = 999
 """The most replicas of one kind: their numbers have three digits."""
@@ -59,3 +68,31 @@ def same_shares(a: Mapping[Any, int], b: Mapping[Any, int]) -> bool:
         return True
     total_a, total_b = sum(a.values()), sum(b.values())
     return all(a.get(group, 0) * total_b == b.get(group, 0) * total_a for group in {*a, *b})
+
+
+def sampled_runs(
+    system: str, replicas: Iterable[str], groups: Iterable[str | None]
+) -> dict[str, list[int]]:
+    """The positions of the samples of each run (`design: nested`): of each group or, of replicas without
+    a group, of each beginning of their names: ``p1`` for ``p1-001``."""
+    runs: dict[str, list[int]] = {}
+    alone: list[str] = []
+    for position, (replica, group) in enumerate(zip(replicas, groups, strict=True)):
+        name = SAMPLE.fullmatch(replica)
+        run = group or (name[1] if name else "")
+        if not run or run.lower() in UNGROUPED:
+            alone.append(replica)
+        runs.setdefault(run, []).append(position)
+    if alone:
+        raise ungrouped(system, alone)
+    return runs
+
+
+def ungrouped(system: str, samples: Sequence[str]) -> ReplituneError:
+    """The error that nothing says which run each of these is a sample of."""
+    return ReplituneError(
+        f"`design: nested`, but it is not known which samples of {system} belong together",
+        found=", ".join(samples[:3]) + (", ..." if len(samples) > 3 else ""),
+        expected="a run of each sample, such as its prompt",
+        fix="give a column `group` or `prompt`, or names such as prompt1-001, prompt1-002, prompt2-001",
+    )

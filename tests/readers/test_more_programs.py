@@ -41,8 +41,8 @@ def jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
 def expected() -> dict[str, dict[str, float]]:
     sums: dict[str, dict[str, float]] = {}
     for model, epoch, _, right in answers():
-        runs = sums.setdefault(model, {})
-        runs[f"run-{epoch:03d}"] = runs.get(f"run-{epoch:03d}", 0.0) + right / ITEMS
+        samples = sums.setdefault(model, {})
+        samples[f"sample-{epoch:03d}"] = samples.get(f"sample-{epoch:03d}", 0.0) + right / ITEMS
     return sums
 
 
@@ -51,11 +51,12 @@ def scores_of(report: Any, metric: str | None = None) -> dict[str, dict[str, flo
     return {name: dict(summary.scores) for name, summary in chosen.systems.items()}
 
 
-def same(report: Any, metric: str | None = None) -> None:
+def same(report: Any, metric: str | None = None, kind: str = "sample") -> None:
     found, right = scores_of(report, metric), expected()
     assert found.keys() == right.keys()
-    for name, runs in right.items():
-        assert found[name] == pytest.approx(runs), name
+    for name, outputs in right.items():
+        named = {id.replace("sample", kind): score for id, score in outputs.items()}
+        assert found[name] == pytest.approx(named), name
 
 
 def samples_table() -> pd.DataFrame:
@@ -90,7 +91,7 @@ def test_sample_tables_of_inspect(tmp_path: Path, name: str):
     same(report, "match")
     assert [result.metric for result in report.results] == ["match", "judge"]
     assert report.results[0].testset == "gsm8k"
-    assert "each epoch of each evaluation is a run" in report.read_as[0]
+    assert "each epoch of each evaluation is a sample" in report.read_as[0]
 
 
 def test_several_evaluations_of_a_model_are_several_runs(tmp_path: Path):
@@ -183,7 +184,7 @@ def test_instances_of_every_eval_ever(tmp_path: Path):
         for model, epoch, item, right in answers()
     ]
     report = r.scores(jsonl(tmp_path / "s.jsonl", rows), **FAST)
-    same(report)
+    same(report, kind="run")
     assert report.results[0].testset == "GSM8K"
     del rows[1]["evaluation"]
     with pytest.raises(r.ReplituneError, match=r"s.jsonl:2: no evaluation"):
@@ -243,7 +244,7 @@ def test_folders_of_mt_metrics_eval(tmp_path: Path):
     (result,) = report.results
     assert (result.testset, result.metric) == ("wmt30.en-de", "COMET-refA")
     assert report.stores[0].n_documents == 6
-    assert result.systems["large"].scores["run-001"] == pytest.approx(expected()["large"]["run-001"])
+    assert result.systems["large"].scores["run-001"] == pytest.approx(expected()["large"]["sample-001"])
     one = r.scores(root / "metric-scores" / "en-de" / "COMET-refA.seg.score", **FAST)
     assert scores_of(one) == scores_of(report)
     assert one.results[0].metric == "COMET-refA"
@@ -262,7 +263,7 @@ def test_scores_of_each_system_by_lines(replitune: Callable[..., Ran], tmp_path:
     paths = sorted(tmp_path.glob("*.score"), reverse=True)
     report = r.scores(paths, **FAST)
     found = scores_of(report)
-    assert found["large"]["run-002"] == pytest.approx(0.25 + expected()["large"]["run-002"] / 2)
+    assert found["large"]["run-002"] == pytest.approx(0.25 + expected()["large"]["sample-002"] / 2)
     assert report.stores[0].segments == ITEMS
     assert any("the last line is the mean" in said for said in report.read_as)
     ran = replitune(
@@ -297,7 +298,7 @@ def test_scores_and_judgements_of_wmt(tmp_path: Path):
     assert [result.metric for result in report.results] == ["XCOMET-XL", "chrF++"]
     assert report.results[0].testset == "en-cs_CZ"
     assert report.stores[0].n_documents == 6
-    assert scores_of(report)["large"]["run-001"] == pytest.approx(expected()["large"]["run-001"])
+    assert scores_of(report)["large"]["run-001"] == pytest.approx(expected()["large"]["sample-001"])
     said = {name: dict[int, bool]() for name in MODELS}
     for name, epoch, item, ok in answers():
         if epoch == 1:
@@ -342,7 +343,7 @@ def helm(path: Path, model: str, epochs: tuple[int, ...]) -> Path:
 def test_statistics_of_helm(tmp_path: Path):
     paths = [helm(tmp_path / f"mmlu:subject=law,model={model}", model, (1, 2, 3)) for model in MODELS]
     report = r.scores(paths, **FAST)
-    same(report)
+    same(report, kind="run")
     assert [(result.testset, result.metric) for result in report.results] == [
         ("mmlu:subject=law", "exact_match")
     ]
@@ -392,7 +393,7 @@ def test_test_runs_of_deepeval(tmp_path: Path):
         "b": [tmp_path / "again.run1.json"],
     }
     runs = scores_of(r.scores(files, metrics=["Faithfulness"], **FAST))["a"]
-    assert [*runs.values()] == pytest.approx([expected()["small"][f"run-00{run + 1}"] for run in (1, 2)])
+    assert [*runs.values()] == pytest.approx([expected()["small"][f"sample-00{run + 1}"] for run in (1, 2)])
 
 
 def tbench(
@@ -415,7 +416,7 @@ def tbench(
     return path / "results.json"
 
 
-def test_trials_of_terminal_bench_are_runs_and_so_are_those_of_another_file(tmp_path: Path):
+def test_trials_of_terminal_bench_are_samples_and_so_are_those_of_another_file(tmp_path: Path):
     paths = []
     for model in MODELS:
         about = {"agent_name": "A", "model_name": model, "dataset_name": "core"}
@@ -437,7 +438,7 @@ def test_trials_of_terminal_bench_are_runs_and_so_are_those_of_another_file(tmp_
 def test_the_mean_of_unequally_many_trials_is_the_score(tmp_path: Path):
     paths = {m: [tbench(tmp_path / m, m, lambda e, i: (e, i) != (3, 7), None)] for m in MODELS}
     report = r.scores(paths, **FAST)
-    assert "segments have 2 to 3 trials; their mean is the score, in one run" in report.read_as[0]
+    assert "segments have 2 to 3 trials; their mean is the score" in report.read_as[0]
     for model, runs in scores_of(report).items():
         own = pd.DataFrame(
             [(i, ok) for name, e, i, ok in answers() if name == model and (e, i) != (3, 7)],
@@ -488,7 +489,7 @@ def test_several_columns_are_several_metrics(replitune: Callable[..., Ran], tmp_
     table = wide()
     table.to_csv(tmp_path / "w.csv", index=False)
     report = r.scores(tmp_path / "w.csv", metrics=["comet", "bleu"], **FAST)
-    same(report, "comet")
+    same(report, "comet", kind="run")
     assert [result.metric for result in report.results] == ["comet", "bleu"]
     of_table = r.scores(table, metrics=["comet", "bleu"], **FAST)
     assert of_table.to_json()["metrics"] == report.to_json()["metrics"]
@@ -504,7 +505,7 @@ def test_several_columns_are_several_metrics(replitune: Callable[..., Ran], tmp_
 def test_an_array_of_records_is_a_table(tmp_path: Path):
     table = wide()
     table.to_json(tmp_path / "w.json", orient="records", indent=1)
-    same(r.scores(tmp_path / "w.json", columns={"score": "comet"}, **FAST))
+    same(r.scores(tmp_path / "w.json", columns={"score": "comet"}, **FAST), kind="run")
     (tmp_path / "w.json").write_text('[{"system": "a", "id": 1, "score": 0.5}, 3]')
     with pytest.raises(r.ReplituneError, match=r"w.json:2: not a JSON object"):
         r.scores(tmp_path / "w.json", **FAST)

@@ -263,8 +263,11 @@ class Backend:
         mapping with defaults filled in. The parts that stages read, and replicas, are checked already."""
 
     def kinds(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Numbers of replicas by prefix, from those by key of `replicas:`."""
-        return dict(counts)
+        """Numbers of replicas by prefix, from those by key of `replicas:`. With several samples of several
+        prompts, each prompt makes a kind of replica."""
+        if {*counts} != {"sample", "prompt"}:
+            return dict(counts)
+        return {f"prompt{k:03d}": counts["sample"] for k in range(1, counts["prompt"] + 1)}
 
     def missing(self) -> list[ReplituneError]:
         """Programs, extras and files that are missing on this machine, without which jobs would fail;

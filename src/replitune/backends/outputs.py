@@ -88,6 +88,13 @@ class OutputFiles(Given):
         named += [("like", t, t) for t in self.settings.like]
         named += [("without", number, t) for number, t in enumerate(self.settings.without)]
         require_known(named, [*tests, "dev"], self.system, complain)
+        for testset, files in self.settings.files.items():
+            if experiment["replicas"].get("design") == "nested" and not isinstance(files, Mapping):
+                complain(
+                    (*here, "files", testset),
+                    f"`design: nested`, but it is not known which files of {self.system} belong together",
+                    expected="a mapping from run to files, such as `prompt1: out/p1.*.txt`",
+                )
         for testset in tests:
             if testset not in (*self.testsets, *self.settings.without):
                 complain(

@@ -55,7 +55,7 @@ class ScoreFiles(Given):
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        return ("seeds", *TUNERS.names)
+        return ("seeds", "sample", "prompt", *TUNERS.names)
 
     @property
     def testsets(self) -> list[str]:
@@ -85,7 +85,7 @@ class ScoreFiles(Given):
         paths = [split_part(path, ending="")[0] for path in named.values()]
         if self.settings.replicas is None:
             return dict(zip(named, paths, strict=True))
-        replicas = replica_ids(self.settings.replicas)
+        replicas = replica_ids(self.kinds(self.settings.replicas))
         if len(paths) > len(replicas):
             raise ReplituneError(
                 f"more files than runs: {what}",

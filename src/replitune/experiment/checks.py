@@ -16,12 +16,13 @@ from replitune.corpus.settings import FilesCorpus, TestSetFiles
 from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.score_files import check_scores
 from replitune.registry import Entry, repeated
-from replitune.replicas import same_shares
+from replitune.replicas import UNGROUPED, Design, same_shares
 from replitune.settings import WRONG, Path_, Reading, plain, settings_of
 from replitune.significance.looks.plan import require_followed
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import PEOPLE, TESTS
+from replitune.significance.run import counting_samples
 from replitune.significance.settings import Baseline
 from replitune.tuners import TUNERS, list_tuners
 
@@ -202,7 +203,8 @@ def shares_are_equal(
 ) -> None:
     """Tests that exchange replicas within their tuner need the same share of each tuner in both
     systems; paired replicas need the same replicas in both."""
-    strict = [entry.id for entry in tests.methods if takes_strata(entry)]
+    nested = design_of(systems, replicas) == "nested"
+    strict = [] if nested else [entry.id for entry in tests.methods if takes_strata(entry)]
     paired = tests.paired_replicas or any(entry.options.get("paired") for entry in tests.methods)
     made = counts_made(systems, replicas)
     try:
@@ -265,6 +267,29 @@ def replicas_are_there(
                         expected="median, or one of " + ", ".join(sorted(ids)),
                         fix=did_you_mean(wanted, sorted(ids)),
                     )
+
+
+def samples_are_of_runs(
+    complain: Complain, systems: Mapping[str, Any], replicas: Mapping[str, int], tests: Any
+) -> None:
+    """With `design: nested`, no test may count each sample as a run, and the runs must be known."""
+    if design_of(systems, replicas) != "nested":
+        return
+    if refused := counting_samples(tests.tests()):
+        complain(
+            ("tests", "methods"),
+            f"{', '.join(refused)} would count each sample as a run",
+            found="`design: nested`",
+            expected="`crossed`, which counts the samples of a run as one",
+        )
+    for name, counts in counts_made(systems, replicas).items():
+        if alone := {kind: n for kind, n in counts.items() if kind in (*UNGROUPED, "seeds")}:
+            complain(
+                ("replicas", "design"),
+                f"`design: nested`, but the replicas of {name} are not samples of runs",
+                found=counts_text(alone),
+                expected="prompts with samples, such as `{prompt: 3, sample: 5}`",
+            )
 
 
 def looks_fit(
@@ -371,6 +396,7 @@ CHECKS: tuple[tuple[Callable[..., None], tuple[str, ...]], ...] = (
     (systems_fit, ("systems", "replicas", "corpus", "tuning")),
     (shares_are_equal, ("systems", "replicas", "tests")),
     (replicas_are_there, ("systems", "replicas", "tests")),
+    (samples_are_of_runs, ("systems", "replicas", "tests")),
     (looks_fit, ("replicas", "systems", "metrics", "tests", "corpus")),
 )
 
@@ -411,15 +437,15 @@ def counts_made(systems: Mapping[str, Any], replicas: Mapping[str, int]) -> dict
     }
 
 
-def design_of(systems: Mapping[str, Any], replicas: Mapping[str, Any]) -> str:
+def design_of(systems: Mapping[str, Any], replicas: Mapping[str, Any]) -> Design:
     """What replicas are: as the experiment says, or else as their kinds imply. Looks decide about runs,
     so with looks samples count as runs."""
     made = [
         set(asked_counts(backend, replicas))
         for backend in backends_of(systems).values()
-        if not isinstance(backend, Given)
+        if not isinstance(backend, Given) or backend.settings.replicas
     ]
-    said = replicas.get("design")
+    said: Design | None = replicas.get("design")
     if said is None and any({"sample", "prompt"} <= kinds for kinds in made):
         return "nested"
     if said is None and replicas.get("until") is None and made and all(k == {"sample"} for k in made):

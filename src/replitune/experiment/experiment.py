@@ -22,7 +22,7 @@ from replitune.experiment.settings import ExperimentSettings
 from replitune.experiment.stage import STAGES, Stage
 from replitune.metrics.score_files import has_scores, output_file, scores_file, scores_named
 from replitune.registry import Entry
-from replitune.replicas import Replica, counts_of, replica_ids
+from replitune.replicas import Design, Replica, counts_of, replica_ids
 from replitune.settings import plain
 from replitune.significance.looks.plan import make_plan
 from replitune.significance.looks.record import Plan, Record, read_record
@@ -242,7 +242,7 @@ class Experiment:
     # ---- tests
 
     @property
-    def design(self) -> str:
+    def design(self) -> Design:
         """What replicas are: runs, samples, or samples of runs."""
         return design_of(self.settings.systems, self.settings.replicas)
 

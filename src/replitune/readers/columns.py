@@ -14,8 +14,10 @@ from replitune.settings import settings_of
 
 CALLED = {
     "system": "system model systemname systemid modelname modelid sys",
-    "replica": "replica run seed replicaid runid epoch repeat trial",
-    "segment": "segment segmentid segid seg id item itemid example exampleid sample sampleid "
+    "replica": "replica run seed replicaid runid",
+    "group": "group prompt modelseed trainingseed",
+    "sample": "sample epoch trial repeat repetition attempt",
+    "segment": "segment segmentid segid seg id item itemid example exampleid sampleid taskid "
     "question questionid promptid sentence sentenceid index idx line",
     "score": "score value metricscore",
     "document": "document doc documentid docid docname",
@@ -32,8 +34,13 @@ CORRECT = "correct ncorrect numcorrect passed npassed passes resolved nresolved 
 COUNT = "count n total ntotal trials ntrials numtrials attempts nattempts samples nsamples numsamples"
 """Names of two columns whose ratio is the score."""
 
-RUN_COLUMN = re.compile(r"(run|seed|epoch|trial|sample|replica|rep)[\W_]*(\d+)", re.ASCII | re.IGNORECASE)
-"""The name of a column with the scores of one run."""
+SCORES = "reward resolved passed correct"
+"""Names of a column of scores where none is called a score."""
+
+RUN_COLUMN = re.compile(
+    r"(run|seed|epoch|trial|repeat|attempt|sample|replica|rep)[\W_]*(\d+)", re.ASCII | re.IGNORECASE
+)
+"""The name of a column with the scores of one run or sample."""
 
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """What pandas calls its index, which is not a score."""
@@ -58,7 +65,7 @@ class Choice:
     """The columns of scores: several in a table with one for each metric, run or system."""
     read_as: tuple[str, ...] = ()
     wide: str = "metric"
-    """What each of several columns of scores stands for: metric, replica or system."""
+    """What each of several columns of scores stands for: metric, replica, sample or system."""
     count: str | None = None
     """The column by which scores are divided."""
 
@@ -85,17 +92,20 @@ def choose(
             )
     asked = {role: getattr(given, role) for role in settings_of(ColumnNames)}
     # --columns system=A,B: each of these columns is a system
-    several = [r for r in ("system", "replica") if "," in (asked[r] or "") and asked[r] not in header]
+    several = [
+        r for r in ("system", "replica", "sample") if "," in (asked[r] or "") and asked[r] not in header
+    ]
     wide = several[0] if several else ""
     each = tuple(_known(name, header, wide, file) for name in asked.pop(wide).split(",")) if wide else ()
     columns = {role: _known(name, header, role, file) for role, name in asked.items() if name}
     free = [name for name in header if name not in (*columns.values(), *each)]
     guessed: dict[str, str] = {}
+    ids = [name for name in free if not isinstance(first.get(name), list | dict)]
     for role in CALLED:
         if role in columns or role == wide:
             continue
-        likely = _likely(role, free)
-        if like := called_like(role, free):
+        likely = _likely(role, ids if role in ("group", "sample") else free)
+        if like := called_like(role, likely):
             guessed[role] = like
         elif likely:
             raise ReplituneError(
@@ -104,6 +114,8 @@ def choose(
                 found=", ".join(likely),
                 fix=f"say which: --columns {role}={likely[0]}",
             )
+    if "segment" not in {**columns, **guessed} and plain(guessed.get("group", "")) == "prompt":
+        guessed["segment"] = guessed.pop("group")  # each prompt is an item
     guesses = [
         f"{WORDS.get(role, role)} is `{name}`"
         for role, name in guessed.items()
@@ -120,11 +132,13 @@ def choose(
         return Choice(columns, tuple(dict.fromkeys(metrics)), _together(guesses))
     if score is not None:
         return Choice(columns, (score,), _together(guesses))
-    if not {"replica", "metric"} & {*columns}:
+    if not {"replica", "sample", "metric"} & {*columns}:
         runs = [name for name in free if RUN_COLUMN.fullmatch(name) and is_number(first.get(name))]
         if len(runs) > 1:
-            guesses.append(f"runs are `{runs[0]}` to `{runs[-1]}`")
-            return Choice(columns, tuple(runs), _together(guesses), wide="replica")
+            called = RUN_COLUMN.fullmatch(runs[0])
+            of = "sample" if called and called[1].lower() in CALLED["sample"].split() else "replica"
+            guesses.append(f"{WORDS.get(of, of)}s are `{runs[0]}` to `{runs[-1]}`")
+            return Choice(columns, tuple(runs), _together(guesses), wide=of)
     correct, count = (
         [name for name in free if plain(name) in words.split() and is_number(first.get(name))]
         for words in (CORRECT, COUNT)
@@ -132,7 +146,8 @@ def choose(
     if len(correct) == len(count) == 1:
         guesses.append(f"score is `{correct[0]}` / `{count[0]}`")
         return Choice(columns, (correct[0],), _together(guesses), count=count[0])
-    only = _only_number(header, first, columns, file)
+    named = [name for name in free if plain(name) in SCORES.split() and is_number(first.get(name))]
+    only = named[0] if len(named) == 1 else _only_number(header, first, columns, file)
     return Choice(columns, (only,), _together([*guesses, f"score is `{only}`"]))
 
 

@@ -1,5 +1,5 @@
 """JSON lines with one prompt each and a list of the scores of its samples: ``{"id": "q1", "scores":
-[1, 0, 1]}``. Sample k of every prompt is run k."""
+[1, 0, 1]}``. Sample k of every prompt is sample k of the system."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Generations(Reader):
                 own.setdefault("segment", str(number))
                 for k, score in enumerate(scores, start=1):
                     value = float(score) if isinstance(score, bool) else number_of(score)
-                    rows.add(line, value, replica=k, metric=name, **own)
-        notes = [f"{samples} samples of each prompt are its runs"]
+                    rows.add(line, value, sample=k, metric=name, **own)
+        notes = [f"{samples} samples of each prompt"]
         if not ids.get("segment"):
             notes.append("prompts are identified by their order")
         return rows.rows({**ids, "metric": lists[0] if lists else "metric"}, notes)

@@ -1,6 +1,6 @@
 """Evaluations of Inspect: its logs (``.eval``, or ``.json`` after ``inspect log convert``), and the
 tables of samples that ``samples_df()`` makes, written as CSV, Parquet or JSON lines. A sample has
-an id and an epoch; each epoch is a run."""
+an id and an epoch; each epoch is a sample of the model's answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ZSTANDARD, LOCAL_HEADER = 93, 30
 TABLES: tuple[type[Tabular], ...] = (Parquet, JsonLines, Separated)
 
 Sample = tuple[int, str, str, str, str, Mapping[str, Any]]
-"""Line, model, task, id, run, scores by scorer."""
+"""Line, model, task, id, epoch, scores by scorer."""
 
 
 class Inspect(Reader):
@@ -60,7 +60,7 @@ class Inspect(Reader):
             samples = _table_samples(path, table, names)
         rows = Records(path)
         left_out: Counter[str] = Counter()
-        for line, model, task, id, run, scores in samples:
+        for line, model, task, id, epoch, scores in samples:
             for scorer, value in scores.items():
                 score = _number(value)
                 if score is None and value is not None and str(value) not in ABSENT:
@@ -68,14 +68,14 @@ class Inspect(Reader):
                     continue
                 own = {"system": model} if model else {}
                 own |= {"testset": task} if task else {}
-                rows.add(line, score, segment=id, replica=run, metric=scorer, **own)
-        notes = ["samples of Inspect; each epoch of each evaluation is a run"]
+                rows.add(line, score, segment=id, sample=epoch, metric=scorer, **own)
+        notes = ["samples of Inspect; each epoch of each evaluation is a sample"]
         for scorer, count in left_out.items():
             notes.append(f"{scorer} left out where it is not a number: {count:,} of the samples")
         called = {
             "system": "model",
             "segment": "id",
-            "replica": "epoch",
+            "sample": "epoch",
             "testset": "task",
             "metric": "scores",
         }

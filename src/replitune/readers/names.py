@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from replitune.replicas import Replica, replica_ids
+from replitune.replicas import SAMPLE, UNGROUPED, Design, Replica, replica_ids, ungrouped
 
 RUN = re.compile(r"(.+?)[._-](?:(?:run|seed|epoch|sample)[._-]?(\d+)|(0\d+))", re.ASCII)
 """The name of a system, and the number of a run. A bare number is that of a run only if it begins with
@@ -47,6 +48,54 @@ def replicas_of(outputs: Sequence[object], count: int) -> list[Replica]:
     ids = [Replica(f"{one[1].lower()}-{int(one[2]):03d}") for one in named if one is not None]
     rising = all(a < b and a.prefix == b.prefix for a, b in itertools.pairwise(ids))
     return ids if len(ids) == len(outputs) == count and rising else replica_ids({"run": count})
+
+
+def named_outputs(
+    system: str, runs: Sequence[object], counts: Sequence[int], of: Sequence[str], design: Design | None
+) -> tuple[list[Replica], Design]:
+    """The replicas of a system, and what they seem to be. `counts`: how many outputs each file has; several
+    are samples. `of`: what each is a sample of, where it is known. With ``design: nested``, the
+    names of files say it: ``new.prompt2.s1.txt`` and ``prompt2/s1.txt`` are samples of prompt2."""
+    several = min(counts) > 1
+    if design in ("nested", None) and (of or (several and len(runs) > 1)):
+        names = of or short([stem(Path(str(run))) for run in runs])
+    elif design == "nested":
+        names = [_sampled(run) for run in runs]
+        if not all(names):
+            said = [str(run) if isinstance(run, str | Path) else "lines of text" for run in runs]
+            raise ungrouped(system, [one for one, name in zip(said, names, strict=True) if not name])
+        names = short(names)
+    elif several and design is None:
+        return replica_ids({"sample": sum(counts)}), "samples"
+    else:
+        return replicas_of(runs, sum(counts)), "runs"
+    given = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+    numbers: Counter[str] = Counter()
+    replicas = []
+    for name in given:
+        numbers[name] += 1
+        replicas.append(Replica(f"{name}-{numbers[name]:03d}"))
+    return replicas, "nested"
+
+
+def _sampled(output: object) -> str:
+    """What an output is a sample of, by the name of its file or of its folder; empty if they do not say."""
+    if not isinstance(output, str | Path):
+        return ""
+    path = Path(output)
+    for name in (stem(path), f"{path.parent.name}-{stem(path)}"):
+        sample = SAMPLE.fullmatch(name)
+        if sample and sample[1].lower() not in UNGROUPED:
+            return sample[1]
+    return ""
+
+
+def short(names: Sequence[str]) -> list[str]:
+    """Names without the words that all of them begin with: p1 and p2 for ``new.p1`` and ``new.p2``."""
+    parts = [re.split(r"(?<=[._ -])", name) for name in names]
+    while all(len(words) > 1 and words[1][:1].isalpha() and words[0] == parts[0][0] for words in parts):
+        parts = [words[1:] for words in parts]
+    return ["".join(words) for words in parts]
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -1,5 +1,5 @@
 """``promptfoo eval --output results.json``: a result for each (provider, prompt, test), with a
-score and perhaps named scores. A repeated test (``--repeat``) has several runs."""
+score and perhaps named scores. A repeated test (``--repeat``) has several samples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Promptfoo(Reader):
         each = [set(item.get("namedScores") or ()) for item in results]
         named = set.intersection(*each) if each else set()
         tests: dict[str, int] = {}
-        runs: Counter[tuple[str, int]] = Counter()
+        repeats: Counter[tuple[str, int]] = Counter()
         rows, errors = Records(path), 0
         for number, item in enumerate(results):
             system = _label(item, "provider", "id")
@@ -52,7 +52,7 @@ class Promptfoo(Reader):
                 system += f" {text if short else f'prompt {prompts.index(text) + 1}'}"
             key = json.dumps(item.get("vars", item.get("testIdx")), sort_keys=True)
             test = tests.setdefault(key, len(tests))
-            runs[system, test] += 1
+            repeats[system, test] += 1
             failed = item.get("failureReason") == 2 or number_of(item.get("score")) is None
             errors += failed
             own = item.get("namedScores") or {}
@@ -62,7 +62,7 @@ class Promptfoo(Reader):
                     number + 1,
                     None if failed else number_of(value),
                     system=system,
-                    replica=runs[system, test],
+                    sample=repeats[system, test],
                     segment=test,
                     metric=metric,
                 )

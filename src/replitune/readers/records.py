@@ -72,20 +72,20 @@ class Records:
         )
 
     def add_trials(self, trials: Mapping[str, Sequence[tuple[int, float | None]]], **ids: object) -> str:
-        """Add the trials (line, score) of each segment, in order: trial k is run k. If segments have
-        different numbers of trials, there is one run, with their means. Returns what to tell the user."""
+        """Add the trials (line, score) of each segment, in order: trial k is sample k. If segments
+        have different numbers of trials, there is one, with their means. Returns what to tell the user."""
         counts = sorted({len(own) for own in trials.values()})
         for segment, own in trials.items():
             if len(counts) == 1:
-                for run, (line, score) in enumerate(own, start=1):
-                    self.add(line, score, segment=segment, replica=run, **ids)
+                for number, (line, score) in enumerate(own, start=1):
+                    self.add(line, score, segment=segment, sample=number, **ids)
             else:
                 known = [score for _, score in own if score is not None]
                 mean = sum(known) / len(known) if known else None
-                self.add(own[0][0], mean, segment=segment, replica=1, **ids)
+                self.add(own[0][0], mean, segment=segment, sample=1, **ids)
         if len(counts) == 1:
-            return "each trial is a run" if counts[0] > 1 else "one run"
-        return f"segments have {counts[0]} to {counts[-1]} trials; their mean is the score, in one run"
+            return "each trial is a sample" if counts[0] > 1 else "one trial"
+        return f"segments have {counts[0]} to {counts[-1]} trials; their mean is the score"
 
 
 class Numbering(dict[Any, str]):

@@ -68,37 +68,37 @@ def read_scores(
 
 
 def runs_in_order(files: Sequence[ScoreRows]) -> list[ScoreRows]:
-    """Number the files of one system that name no runs as its runs, and the runs of an evaluation after
-    those of earlier evaluations."""
-    seen: Counter[tuple[str, str | None]] = Counter()
+    """Number the files of one system that name no runs as its runs, and the runs or samples of an
+    evaluation after those of earlier evaluations. A single file of samples is no run."""
+    seen: Counter[tuple[str | None, str | None]] = Counter()
+    files_of = Counter((rows.whole.get("system"), rows.whole.get("testset")) for rows in files)
     before: dict[tuple[str, ...], dict[str, int]] = {}
     numbered = []
     for rows in files:
         if (id := rows.evaluation) is not None:
-            # the number of runs of each earlier evaluation, by its id
+            # the number of runs or samples of each earlier evaluation, by its id
+            role = "sample" if rows.has("sample") else "replica"
             known = before.setdefault((*rows.ids("system"), "", *rows.ids("testset")), {})
             if known and id not in known:
-                rows = _numbered_on(rows, sum(known.values()))
-            known.setdefault(id, len(rows.ids("replica")))
-        system = rows.whole.get("system")
-        if system is not None and not rows.has("replica"):
-            key = system, rows.whole.get("testset")
+                rows = _numbered_on(rows, role, sum(known.values()))
+            known.setdefault(id, len(rows.ids(role)))
+        key = rows.whole.get("system"), rows.whole.get("testset")
+        samples = rows.has("sample") and (files_of[key] == 1 or rows.evaluation is not None)
+        if key[0] is not None and not samples and not rows.has("replica"):
             seen[key] += 1
             rows = rows.with_whole("replica", str(seen[key]))
         numbered.append(rows)
     return numbered
 
 
-def _numbered_on(rows: ScoreRows, start: int) -> ScoreRows:
-    """The same rows with runs numbered from start + 1."""
+def _numbered_on(rows: ScoreRows, role: str, start: int) -> ScoreRows:
+    """The same rows with runs, or samples, numbered from start + 1."""
     import pyarrow as pa
 
-    runs = sorted(rows.ids("replica"), key=lambda run: (len(run), run))
-    number = {run: str(start + n) for n, run in enumerate(runs, start=1)}
-    column = pa.array([number[run] for run in rows.columns["replica"].to_pylist()])
-    return replace(
-        rows, columns={**rows.columns, "replica": pa.chunked_array([column.dictionary_encode()])}
-    )
+    ids = sorted(rows.ids(role), key=lambda id: (len(id), id))
+    number = {id: str(start + n) for n, id in enumerate(ids, start=1)}
+    column = pa.array([number[id] for id in rows.columns[role].to_pylist()])
+    return replace(rows, columns={**rows.columns, role: pa.chunked_array([column.dictionary_encode()])})
 
 
 def read_file(path: str | Path, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
@@ -135,6 +135,8 @@ def _named_by_files(tables: Sequence[ScoreRows]) -> list[ScoreRows]:
     if len(set(named.values())) == len(files) == len({name for name, _ in named.values()}):
         note = f"each file is a system: {', '.join(name for name, _ in named.values())}"
         note += " (if they are runs of one system: NAME=FILE FILE ...)"
+        if any(rows.has("sample") for rows in tables):  # and its samples are no samples of a run
+            named = {file: (system, None) for file, (system, _) in named.items()}
     else:
         listed = [f"{system} {run}" for system, run in named.values()]
         note = f"systems and runs are taken from the names of files: {brief(listed, separator=', ')}"

@@ -12,6 +12,12 @@ class ColumnNames(Settings):
 
     system: Annotated[str | None, about("The system.")] = None
     replica: Annotated[str | None, about("The run: its number, its seed.")] = None
+    group: Annotated[
+        str | None, about("What several runs or samples share: a prompt, a trained model.")
+    ] = None
+    sample: Annotated[
+        str | None, about("The sample, drawn for each segment independently: an epoch, a trial.")
+    ] = None
     segment: Annotated[str | None, about("The segment: its number or its id.")] = None
     score: Annotated[str | None, about("The score.")] = None
     document: Annotated[str | None, about("The document of the segment.")] = None

@@ -184,7 +184,7 @@ def _one_below_the_other(rows: ScoreRows, choice: Choice, scores: Sequence[pa.Ch
     """The rows of a table with a column for each metric, run or system; `rows` has no scores yet."""
     size, line = len(scores[0]), rows.line
     matches = [RUN_COLUMN.fullmatch(name) for name in choice.scores]
-    is_run = choice.wide == "replica" and all(matches)
+    is_run = choice.wide in ("replica", "sample") and all(matches)
     names = [
         match[2] if is_run and match else name for match, name in zip(matches, choice.scores, strict=True)
     ]

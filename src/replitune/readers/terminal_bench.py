@@ -15,7 +15,7 @@ TRIAL = re.compile(r"\.(\d+)-of-\d+")
 
 
 class TerminalBench(Reader):
-    """A task is a segment, its trials are runs; agent and model are the system."""
+    """A task is a segment, its trials are samples; agent and model are the system."""
 
     @staticmethod
     def recognises(beginning: Beginning) -> bool:
@@ -40,7 +40,7 @@ class TerminalBench(Reader):
         if undecided:
             notes.append("trials without a verdict count as not resolved, as in terminal-bench itself")
         return rows.rows(
-            {"segment": "task_id", "replica": "trial_name"}, notes, _about(path), evaluation=first
+            {"segment": "task_id", "sample": "trial_name"}, notes, _about(path), evaluation=first
         )
 
 

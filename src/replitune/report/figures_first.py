@@ -55,7 +55,7 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, Answe
 
     return Figure(
         f"How far {b} and {a} are apart on {testset}, with {_intervals(rows)}, filled where surely better "
-        f"at {material.alpha:g}; each metric on its own scale; small marks are runs "
+        f"at {material.alpha:g}; each metric on its own scale; small marks are {rows[0][0].kind}s "
         f"of {b} against the mean of {a}; shaded: differences that would have been missed more than once "
         "in five.",
         draw,
@@ -99,7 +99,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
     rows = [(cell, one) for name, one in told.items() if one is not None and name != first]
     return Figure(
         f"Every system against {first} by {cell.name} on {cell.testset}: the difference with "
-        f"{_intervals(rows)}, filled where surely better at {material.alpha:g}; strokes are runs.",
+        f"{_intervals(rows)}, filled where surely better at {material.alpha:g}; strokes are {cell.kind}s.",
         draw,
         size=(PAGE, 0.6 + 0.24 * len(cell.ranked)),
     )

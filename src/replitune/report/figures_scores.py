@@ -78,11 +78,12 @@ def replicas(material: Material, cell: Result) -> Figure | None:
 
     counts = ", ".join(f"{name}: n = {len(values)}" for name, values in scores.items())
     caption = (
-        f"{cell.name} on {cell.testset} of each run ({counts}); the line is the system's "
-        "mean. Where the systems overlap, one run of each can show either order "
-        f"(Clark et al. 2011, Fig. 1). No test; it holds for these runs on this test set.{_others(cell)}"
+        f"{cell.name} on {cell.testset} of each {cell.kind} ({counts}); the line is the system's "
+        f"mean. Where the systems overlap, one {cell.kind} of each can show either order "
+        f"(Clark et al. 2011, Fig. 1). No test; it holds for these {cell.kind}s on this test set."
+        f"{_others(cell)}"
     )
-    return _of_systems(cell, [*scores], caption, draw, "runs")
+    return _of_systems(cell, [*scores], caption, draw, f"{cell.kind}s")
 
 
 @of_each_cell
@@ -117,8 +118,8 @@ def intervals(material: Material, cell: Result) -> Figure | None:
     return Figure(
         f"{100 * (1 - material.alpha):g}% bootstrap intervals of {cell.name} on {cell.testset}, "
         f"best system on top ({runs}), as Fu et al. (2016), Table 7. Riezler draws segments of the "
-        "median run and Clark segments of all runs: both hold for new segments. Test-set "
-        "draws run scores and holds for new runs on this test set.",
+        f"median {cell.kind} and Clark segments of all {cell.kind}s: both hold for new segments. Test-set "
+        f"draws {cell.kind} scores and holds for new {cell.kind}s on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.3 * len(systems)),
     )
@@ -154,12 +155,12 @@ def fits(material: Material, cell: Result) -> Figure | None:
 
     left_out = [name for name in cell.ranked[:MOST] if name not in scores]
     note = _others(cell)
-    note += f" Left out, as their runs do not vary: {', '.join(left_out)}." if left_out else ""
+    note += f" Left out, as their {cell.kind}s do not vary: {', '.join(left_out)}." if left_out else ""
     caption = (
-        f"Normal distribution fitted to the {cell.name} scores of each system's runs on "
+        f"Normal distribution fitted to the {cell.name} scores of each system's {cell.kind}s on "
         f"{cell.testset} (mean, standard deviation), and the scores "
-        f"({count(sum(map(len, scores.values())), 'run')} in all; Fu et al. 2016, Fig. 4). No test; it "
-        f"holds for new runs on this test set.{note}"
+        f"({count(sum(map(len, scores.values())), cell.kind)} in all; Fu et al. 2016, Fig. 4). No test; it "
+        f"holds for new {cell.kind}s on this test set.{note}"
     )
     return _of_systems(cell, [*scores], caption, draw, "density")
 

@@ -63,7 +63,7 @@ def heatmap(material: Material, cell: Result) -> Figure | None:
     longest = min(max(map(len, systems)), LONGEST)
     side = min(0.6 + 0.06 * longest + (0.36 if legible else 0.16) * len(systems), PAGE)
     return Figure(
-        f"p of every pair of systems (runs of the first pair: {lead.n_a} and {lead.n_b}) "
+        f"p of every pair of systems ({lead.run_kind}s of the first pair: {lead.n_a} and {lead.n_b}) "
         f"by {cell.name} on {cell.testset}, {cell.lead_method} test, "
         f"{corrected([cell], material.family)}; best system first, dark is small"
         f"{f', bold is at or below {alpha:g}' if legible else ''} (after Graham 2016). A small p "
@@ -135,7 +135,7 @@ def distributions(material: Material, cell: Result) -> Figure | None:
     result = next(r for r in results.values() if r is not None)
     return Figure(
         f"Distributions of the difference in {cell.name} on {cell.testset} between {a} and {b} "
-        f"({result.n_a} + {count(result.n_b, 'run')}), of the tests that resample: those of "
+        f"({result.n_a} + {count(result.n_b, result.run_kind)}), of the tests that resample: those of "
         "exchange tests lie around zero, those of bootstraps around the observed difference "
         f"(black line), after Graham (2016). p is uncorrected. It holds for {scopes}.",
         draw,
@@ -187,10 +187,10 @@ def overlap(material: Material, cell: Result) -> Figure | None:
     n = "–".join(str(k) for k in dict.fromkeys((runs[0], runs[-1])))
     return Figure(
         f"Overlap ratio of the {100 * (1 - material.alpha):g}% intervals of {cell.name} on "
-        f"{cell.testset} of the two systems of a pair (n = {n} runs), by interval method, "
+        f"{cell.testset} of the two systems of a pair (n = {n} {cell.kind}s), by interval method, "
         f"after Fu et al. (2016), Figs. 2 and 3: 0 is apart, 1 the same{rest}. No test; "
         "Riezler's and Clark's intervals hold for new segments, the test-set interval for "
-        "new runs on this test set.",
+        f"new {cell.kind}s on this test set.",
         draw,
         size=(COLUMN, 0.6 + 0.17 * len(pairs)),
     )

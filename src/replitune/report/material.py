@@ -90,6 +90,11 @@ class Material:
                 yield note("looked-before", looks=count(again, "look"))
 
     @property
+    def kind(self) -> str:
+        """What one output of a system is: run, prompt, sample."""
+        return self.cells[0].kind if self.cells else "run"
+
+    @property
     def sentences(self) -> str:
         """The sentence of each test set."""
         return " ".join(self.summary.lines[: len(self.summary.headlines)])

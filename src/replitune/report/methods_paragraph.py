@@ -24,6 +24,17 @@ def _looks(record: Record) -> str:
 CONVOLVED = ", exact over all exchanges (Zmigrod et al., 2022)"
 
 
+MADE = {
+    "run": ("Every system was tuned or trained {times} times", "Every system was run once"),
+    "prompt": ("Every system was asked with {times} prompts", "Every system was asked with one prompt"),
+    "sample": (
+        "From every system {times} outputs were drawn for each segment",
+        "From every system one output was drawn for each segment",
+    ),
+}
+"""How the outputs of a system came about, if there are several, and if there is one."""
+
+
 def _cited(test: str) -> str:
     """How a test cites itself; its name if it does not, or is not installed."""
     return str(getattr(TESTS[test], "cited", test)) if test in TESTS.names else test
@@ -42,11 +53,14 @@ def methods(material: Material) -> list[str]:
     adjusted = f"p-values are {corrected(cells, material.family)}"
     runs = {system.n for cell in cells for system in cell.systems.values()}
     times = f"{min(runs)}" if len(runs) == 1 else f"{min(runs, default=0)} to {max(runs, default=0)}"
+    made, once = MADE[material.kind]
+    nested = next((one.counts.runs for cell in cells for one in cell.answers if one.counts.samples_a), "")
+    made += f" ({nested})" if nested else ""
     replicated = (
-        "Every system was run once"
+        once
         if runs == {1}
-        else f"Every system was tuned or trained {times} times, and scores are means over these "
-        "runs, following Clark et al. (2011)"
+        else f"{made.format(times=times)}, and scores are means over these {material.kind}s, following "
+        "Clark et al. (2011)"
     )
     about_looks = "" if material.looks is None else _looks(material.looks)
     tested = (

@@ -162,11 +162,11 @@ def missing(material: Material) -> list[str]:
     several = any(system.n > 1 for system in systems)
     known = {
         "differences (one system)": any(cell.tests for cell in cells),
-        "spread over runs (one of each system)": several,
+        f"spread over {material.kind}s (one of each system)": several,
         "spread on a dev set": not several or any(s.s_dev is not None for s in systems),
         "documents": material.documents,
         "power": material.power,
-        "fewer runs": not several or material.replication,
+        f"fewer {material.kind}s": not several or material.replication,
         "calibration": material.calibrate,
         "people": material.meta or material.people,
         "tuning": not several or material.histories,

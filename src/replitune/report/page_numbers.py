@@ -133,6 +133,7 @@ def _cell(
         "testset": cell.testset,
         "metric": cell.metric,
         "name": cell.name,
+        "kind": cell.kind,
         "higher": cell.higher_is_better,
         "neutral": cell.neutral,
         "decimals": cell.decimals,

@@ -43,7 +43,9 @@ def overview(material: Material) -> Table:
         rows += [(testset, system, group) for system in every]
     lead = next((cell.lead_method for cell in cells if cell.tests), None)
     against = f"the baseline ({baseline})" if baseline else "the best system of the column"
-    replicated = "" if not _replicated(material) else " ± standard deviation over n runs (s_test)"
+    replicated = (
+        "" if not _replicated(material) else f" ± standard deviation over n {material.kind}s (s_test)"
+    )
     caption = f"Mean score{replicated}; {BOLD}"
     if lead:
         caption += (
@@ -190,8 +192,8 @@ def multeval(material: Material) -> Table:
     )
     return Table(
         title="Metric by system",
-        caption=f"Mean score over n runs, standard deviations from the choice of the test set "
-        f"(s_sel) and over runs (s_test){tested}; {BOLD}.",
+        caption=f"Mean score over n {material.kind}s, standard deviations from the choice of the test set "
+        f"(s_sel) and over {material.kind}s (s_test){tested}; {BOLD}.",
         columns=(
             TESTSET,
             *CELL[1:],
@@ -255,8 +257,8 @@ def _replicated(material: Material) -> bool:
 SYSTEM = Column("system", "system", "name", left=True)
 SPREADS = {
     "s_sel": "standard deviation from the choice of the test set (s_sel, bootstrap)",
-    "s_dev": "standard deviation over runs on the dev set (s_dev)",
-    "s_test": "standard deviation over runs on the test set (s_test)",
+    "s_dev": "standard deviation over {kind}s on the dev set (s_dev)",
+    "s_test": "standard deviation over {kind}s on the test set (s_test)",
 }
 
 
@@ -264,10 +266,12 @@ def systems(material: Material) -> Table:
     """Clark et al. (2011), Table 1: mean over n runs, ``s_sel`` (choice of the test set,
     bootstrap), ``s_dev`` and ``s_test`` (over runs), and the median run."""
     spreads, replicated = _spreads(material, *SPREADS), _replicated(material)
-    said = [SPREADS[str(column.key)] for column in spreads] + ["the median run"] * replicated
+    kind = material.kind
+    said = [SPREADS[str(column.key)].format(kind=kind) for column in spreads]
+    said += [f"the median {kind}"] * replicated
     return Table(
         title="Scores and their spread",
-        caption=f"{listed(['Mean score of each system over its n runs (Avg)', *said])}; {BOLD}.",
+        caption=f"{listed([f'Mean score of each system over its n {kind}s (Avg)', *said])}; {BOLD}.",
         columns=(
             *CELL,
             SYSTEM,
@@ -311,8 +315,8 @@ def intervals(material: Material) -> Table:
     return Table(
         title="Intervals by method",
         caption=f"{100 * (1 - material.alpha):g}% intervals of each system's score by method (Fu "
-        "et al. 2016, Table 7): Riezler draws segments of the median run, Clark segments of the "
-        "pool of runs, test-set scores of runs.",
+        f"et al. 2016, Table 7): Riezler draws segments of the median {material.kind}, Clark segments of "
+        f"the pool of {material.kind}s, test-set scores of {material.kind}s.",
         columns=(
             *CELL,
             SYSTEM,
@@ -347,8 +351,8 @@ def documents(material: Material) -> Table:
 
     return Table(
         title="Documents and parts",
-        caption=f"{measure} of each document or part of a test set, scored alone, mean over runs: of "
-        f"{first}, and the differences of the other systems from it.",
+        caption=f"{measure} of each document or part of a test set, scored alone, mean over "
+        f"{material.kind}s: of {first}, and the differences of the other systems from it.",
         columns=(
             TESTSET,
             Column("document or part", "document", lambda _, scored, g: scored.names[g], left=True),

@@ -14,11 +14,11 @@ from replitune.report.tables_scores import CELL
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
-from replitune.results.wording import INTERVALS, corrected, generalises_to
+from replitune.results.wording import INTERVALS, corrected, generalises_to, word_of
 from replitune.significance.base import DETAILS, TestResult
 from replitune.significance.multiple import adjust
 from replitune.significance.studies.replication import Threshold
-from replitune.significance.variances import VarianceRow, shares
+from replitune.significance.variances import RUNS, VarianceRow, shares
 
 Pair = tuple[str, str]
 
@@ -273,17 +273,18 @@ def variances(material: Material) -> Table | None:
     ]
     if not rows:
         return None
+    kind = word_of(rows[0][1])
     return Table(
         title="Where the uncertainty comes from",
-        caption="Standard deviations, in units of the metric, of what a run of a system adds to "
+        caption=f"Standard deviations, in units of the metric, of what a {kind} of a system adds to "
         "its score, of what a segment (or document) adds to both systems and to their difference, "
         f"and of what is left, with {100 * (1 - material.alpha):g}% intervals. Share: of the "
-        "variance of the difference, due to runs or to the test set. Where most is due to the test "
-        "set, more runs cannot help.",
+        f"variance of the difference, due to {kind}s or to the test set. Where most is due to the test "
+        f"set, more {kind}s cannot help.",
         columns=(
             *CELL,
             *PAIR,
-            Column("source", "source", left=True),
+            Column("source", "source", show=lambda name: f"{kind}s" if name == RUNS else name, left=True),
             Column("of", "about", show=lambda name: name or "", left=True),
             Column("sd", "sd", show=score, in_units=True),
             *ends("low", "high"),
@@ -328,10 +329,10 @@ def suites(material: Material) -> Table | None:
     alpha = material.alpha
     return Table(
         title="Suites of test sets",
-        caption="The difference over all test sets of a suite (the same runs of a system on each), with "
-        "p corrected for pairs, and the difference on each test set, with p corrected for test sets "
-        f"(Holm); † at or below {alpha:g}. Better, worse: on how many test sets B surely is (partial "
-        "conjunction, Dror et al. 2017).",
+        caption=f"The difference over all test sets of a suite (the same {material.kind}s of a system on "
+        "each), with p corrected for pairs, and the difference on each test set, with p corrected for "
+        f"test sets (Holm); † at or below {alpha:g}. Better, worse: on how many test sets B surely is "
+        "(partial conjunction, Dror et al. 2017).",
         columns=(
             Column("suite", "suite", lambda cell, *_: cell.testset, left=True),
             Column("metric", "metric", lambda cell, *_: cell.name, left=True),
@@ -377,7 +378,7 @@ def thresholds(material: Material) -> Table:
         title="The difference that is enough",
         caption="Absolute difference at which a decreasing fit of uncorrected p falls to "
         f"{material.alpha:g}, by interpolation, and a 95% bootstrap interval over pairs, as Fu et "
-        "al. (2016), Fig. 5. It holds for this test set and number of runs n (the smallest, "
+        f"al. (2016), Fig. 5. It holds for this test set and number of {material.kind}s n (the smallest, "
         "where they differ) only.",
         columns=(
             *CELL,

@@ -15,7 +15,7 @@ from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import p_value, probability, score
 from replitune.results.result import Result
 from replitune.results.summary import Summary
-from replitune.results.wording import corrected, generalises_to, plain
+from replitune.results.wording import corrected, generalises_to, plain, word_of
 from replitune.significance.one_system import SystemSummary
 
 
@@ -59,7 +59,10 @@ def comparison_lines(
     if any(len(result.pairs) <= MOST_PAIRS for result in results) and any(
         "superior_new" in test.details for test in tests
     ):
-        text = "next run: probability that the next run of the system that is ahead beats the next one "
+        kind = word_of(tests[0])
+        text = (
+            f"next {kind}: probability that the next {kind} of the system that is ahead beats the next one "
+        )
         text += "of the other, on a new test set of this size"
         yield from wrapped(text, 0)
     if any(ranking(result) for result in results):
@@ -79,7 +82,7 @@ def _size(result: Result) -> list[str]:
     segments = max((test.segments for test in result.tests), default=0)
     documents = max((test.documents for test in result.tests), default=0)
     if segments <= 1:
-        return ["one score for each run"] if segments else []
+        return [f"one score for each {result.kind}"] if segments else []
     return [f"{segments} segments" + (f", {documents} documents" if documents < segments else "")]
 
 
@@ -178,7 +181,7 @@ def _systems(result: Result) -> Table:
                 Column(name, name, show=score, in_units=True, width=7)
                 for name in (("s_sel", "s_test") if several else ("s_sel",))
             ),
-            *([Column("median run", "median_replica", left=True, gap=3)] if several else []),
+            *([Column(f"median {result.kind}", "median_replica", left=True, gap=3)] if several else []),
         ),
         rows=[(result, result.systems[name]) for name in names],
     )
@@ -228,7 +231,11 @@ def _pairs(result: Result) -> Table:
             *([] if result.one_mean else [own]),
             *([people] if published_name(result) else []),
             Column(interval, None, ends, limits, in_units=True, width=18),
-            *([Column("next run", None, likely, probability, width=9)] if known else []),
+            *(
+                [Column(f"next {word_of(result.tests[0])}", None, likely, probability, width=9)]
+                if known
+                else []
+            ),
             *map(p, result.methods),
         ),
         rows=[(result, pair) for pair in result.pairs],

@@ -16,7 +16,7 @@ import msgspec
 from replitune.notes import Note, note, told
 from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import ends, p_equation, p_value, probability, score
-from replitune.results.wording import CORRECTIONS, count, generalises_to, listed, where
+from replitune.results.wording import CORRECTIONS, count, generalises_to, listed, where, word_of
 from replitune.significance.base import RunKind, Scope
 from replitune.significance.settings import Rule
 from replitune.significance.variances import ENOUGH, RUNS, VarianceRow, bottleneck, shares
@@ -79,12 +79,27 @@ class Counts(msgspec.Struct, frozen=True):
     segments: int
     documents: int
 
+    samples_a: tuple[int, int] | None = None
+    """The fewest and the most samples of a run of A, where runs are made of samples."""
+    samples_b: tuple[int, int] | None = None
+
     @property
     def runs(self) -> str:
-        """``3 runs each``, ``3 and 5 runs``."""
+        """``3 runs each``, ``3 and 5 runs``, ``3 prompts x 5 samples each``."""
+        a, b = (_of_samples(samples) for samples in (self.samples_a, self.samples_b))
+        if a != b:
+            return f"{count(self.runs_a, self.kind)}{a} and {count(self.runs_b, self.kind)}{b}"
         if self.runs_a == self.runs_b:
-            return f"{count(self.runs_a, self.kind)} each"
-        return f"{self.runs_a} and {count(self.runs_b, self.kind)}"
+            return f"{count(self.runs_a, self.kind)}{a} each"
+        return f"{self.runs_a} and {count(self.runs_b, self.kind)}{a}"
+
+
+def _of_samples(samples: tuple[int, int] | None) -> str:
+    """`` x 5 samples``, `` of 1 to 12 samples``; empty where runs are not made of samples."""
+    if samples is None:
+        return ""
+    low, high = samples
+    return f" x {count(low, 'sample')}" if low == high else f" of {low} to {high} samples"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +197,8 @@ def _answer(cell: Result, test: TestResult) -> Answer:
     state = _state(cell, test)
     limits = "" if low is None or high is None else " to ".join(ends(low, high, cell.decimals))
     size = score(abs(test.delta), cell.decimals)
-    counts = Counts(test.n_a, test.n_b, test.run_kind, test.segments, test.documents)
+    samples = (_samples(test, side) for side in "ab")
+    counts = Counts(test.n_a, test.n_b, test.run_kind, test.segments, test.documents, *samples)
     word = "more" if cell.neutral else "better" if state in AHEAD else "ahead"
     name = "" if not limits else interval_name(cell, test)
     doubt = _doubt(test, low, high)
@@ -218,6 +234,13 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         more=tuple(_more(cell, test, state, doubt)),
     )
     return msgspec.structs.replace(answer, sentence=_sentence(cell, test, answer))
+
+
+def _samples(test: TestResult, side: str) -> tuple[int, int] | None:
+    """The fewest and the most samples of a run of A or B."""
+    known = [test.details.get(f"samples_{end}_{side}") for end in ("low", "high")]
+    low, high = known
+    return None if low is None or high is None else (int(low), int(high))
 
 
 # -- the state ----------------------------------------------------------------------------
@@ -280,24 +303,31 @@ def _holds(cell: Result, test: TestResult, state: State, ahead: str) -> tuple[Ru
 # -- what to know -------------------------------------------------------------------------
 
 
+def one_run(systems: Sequence[str], whose: str, kind: str) -> Note:
+    """The note that systems have one run, and what its score may be due to."""
+    luck = {"sample": "luck of the draw", "prompt": "luck with the prompt"}
+    values = {"kind": kind, "luck": luck.get(kind, "luck in tuning or training")}
+    return note("one-run", systems=systems, whose=whose, **values)
+
+
 def _trust(cell: Result, test: TestResult, state: State) -> tuple[Note, ...]:
-    notes = [*test.notes, *_on_systems(cell, test)]
+    notes, kind = [*test.notes, *_on_systems(cell, test)], word_of(test)
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
         notes = [one for one in notes if one.code not in IMPLIED]
         whose = "each system" if len(lonely) == 2 else listed(lonely)
-        notes.append(note("one-run", systems=lonely, whose=whose) if lonely else note("only-outputs"))
+        notes.append(one_run(lonely, whose, kind) if lonely else note("only-outputs", kind=kind))
     if (margin := test.details.get("margin")) is not None:
         known = [cell.systems[name] for name in (test.a, test.b) if name in cell.systems]
         scores = [score for system in known for score in system.scores.values()]
         usual = max([(max(scores) - min(scores)) / 2, *(system.s_sel or 0.0 for system in known)])
         if margin > usual:
             code = "wide-margin" if margin > WIDE * usual else "margin"
-            notes.append(note(code, margin=margin, usual=usual))
+            notes.append(note(code, margin=margin, usual=usual, kind=kind))
     low, high = (test.details.get(f"p_without_one_{end}") for end in ("low", "high"))
     sides = {p <= cell.alpha for p in (test.p, low, high) if p is not None}
     if state in AHEAD and low is not None and high is not None and len(sides) == 2:
-        notes.append(note("one-run-decides", low=p_value(low), high=p_value(high)))
+        notes.append(note("one-run-decides", low=p_value(low), high=p_value(high), kind=kind))
     return told(notes)
 
 
@@ -319,15 +349,15 @@ def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | N
     by_runs, by_units = (test.details.get(f"reach_twice_{what}") for what in ("runs", "units"))
     if not rows or low is None or high is None or by_runs is None or by_units is None:
         return None
-    parts = []
+    parts, kind = [], word_of(test)
     for one in shares(rows):
         about = one.row.about if one.row.source == RUNS else None
-        what = "the test set" if one.row.source != RUNS else f"runs of {about}" if about else "runs"
+        what = "the test set" if one.row.source != RUNS else f"{kind}s of {about}" if about else f"{kind}s"
         parts.append(Part(what, about, one.percent, str(one)))
     unit = "document" if test.unit == "document" else "segment"
     return Doubt(
         parts=tuple(parts),
-        text=(bottleneck(rows, unit) or "").partition(":")[0],
+        text=(bottleneck(rows, unit, kind) or "").partition(":")[0],
         half=(high - low) / 2,
         twice_runs=by_runs,
         twice_text=by_units,
@@ -344,11 +374,11 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: D
     kind, unit = counts.kind, "document" if test.unit == "document" else "segment"
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
-            return "use the test `crossed`, which generalises to new runs"
+            return f"use the test `crossed`, which generalises to new {kind}s"
         whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
         return f"2 more {kind}s of {whose}"
     if misfit := unfit(cell, test):
-        return misfit.words(misfit.kind.next)
+        return misfit.words(misfit.kind.next, cell.kind)
     if state in DECIDED:
         return NOTHING
     if (looks := _looks(test)) is not None and state != "cannot":
@@ -406,25 +436,29 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
     lower = "" if cell.higher_is_better else "lower is better, "
     between_lower = f" ({lower[:-2]})" if lower else ""
     between = f" ({lower}{limits})" if limits else between_lower
+    kind = word_of(test)
+    this = kind if _samples(test, "a") else "output"
     with_ = answer.counts.runs
     if test.segments > 1:
         with_ += f" and {count(test.segments, 'segment')}"
     if x is None:
         both = f"{test.a} and {test.b} scored the same, {score(test.score_b, cell.decimals)} {cell.name}"
         if state == "these-outputs":
-            return f"{both}, in these outputs; other runs of either may not."
+            return f"{both}, in these outputs; other {kind}s of either may not."
         if state == "same":
             return f"{both}; they are the same within the margin of {answer.margin:g}{between}."
         return f"{both}; with {with_} either may be better{between}."
     if state == "these-outputs":
         if test.n_a == test.n_b == 1:
-            ours = f"This output of {x} scored {size} {above} this output of {y}"
-            return f"{ours}{between_lower}; another run of either may reverse it."
+            ours = f"This {this} of {x} scored {size} {above} this {this} of {y}"
+            return f"{ours}{between_lower}; another {kind} of either may reverse it."
         lonely = test.a if test.n_a == 1 else test.b
         why = (
-            f"{lonely} has one run" if min(test.n_a, test.n_b) == 1 else "only these outputs were compared"
+            f"{lonely} has one {kind}"
+            if min(test.n_a, test.n_b) == 1
+            else "only these outputs were compared"
         )
-        return f"{x} scored {size} {above} {y}{between_lower}, but {why}; other runs may reverse it."
+        return f"{x} scored {size} {above} {y}{between_lower}, but {why}; other {kind}s may reverse it."
     start = f"{x} scored {size} {above} {y}"
     if state == "better":
         return f"{start} and is better, {where(test)}{between}."
@@ -435,7 +469,9 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
     if state == "cannot":
         return f"{start}; whether it is better cannot be told here."
     if misfit := unfit(cell, test):
-        return f"{start}{between}; but {misfit.words(misfit.kind.unfit)}, so this is not decided."
+        return (
+            f"{start}{between}; but {misfit.words(misfit.kind.unfit, cell.kind)}, so this is not decided."
+        )
     if test.alternative != "two-sided":
         word = {"greater": "better", "less": "worse"}[test.alternative]
         return f"{start}{between}; that {test.b} is {word} than {test.a} is not shown."
@@ -461,11 +497,19 @@ def _detail(cell: Result, test: TestResult, interval: str) -> str:
     if looks is not None and looks.code == "looks-settled":
         words.append(looks.text)
     elif test.replica_a is None:
-        words.append(f"{test.n_a} + {count(test.n_b, test.run_kind)}")
+        words.append(_numbers(test))
     else:
-        words.append(f"runs {test.replica_a} and {test.replica_b}")
+        words.append(f"{cell.kind}s {test.replica_a} and {test.replica_b}")
     of = f" The interval is a {interval}." if interval else ""
     return f"{p_equation(p)} ({', '.join(words)}).{of} It holds for {generalises_to(test)}."
+
+
+def _numbers(test: TestResult) -> str:
+    """``3 + 3 runs``, ``3 + 3 prompts x 5 samples``"""
+    a, b = (_of_samples(_samples(test, side)) for side in "ab")
+    if a != b:
+        return f"{count(test.n_a, test.run_kind)}{a} + {count(test.n_b, test.run_kind)}{b}"
+    return f"{test.n_a} + {count(test.n_b, test.run_kind)}{a}"
 
 
 def interval_name(cell: Result, test: TestResult) -> str:
@@ -501,7 +545,8 @@ def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> 
         half, runs, text = (
             score(x, cell.decimals) for x in (doubt.half, doubt.twice_runs, doubt.twice_text)
         )
-        twice = f"twice the runs would give about ±{runs} instead of ±{half}, twice the text ±{text}"
+        kind = word_of(test)
+        twice = f"twice the {kind}s would give about ±{runs} instead of ±{half}, twice the text ±{text}"
         yield f"{doubt.text}: {twice}."
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from replitune import __version__
 from replitune.errors import ReplituneError
+from replitune.replicas import Design
 from replitune.results.result import Overlap, Result
 from replitune.results.settling import settle
 from replitune.results.summary import Provenance, Summary, summarise_answers
@@ -48,7 +49,7 @@ class Results:
     """What looks wrong with the inputs."""
     doubts: Sequence[Doubt] = ()
     """About outputs that can hardly be translations of these segments."""
-    design: str = "runs"
+    design: Design = "runs"
     """What replicas are."""
     sha256: Mapping[str, str] = field(default_factory=dict)
     """Hashes of what was compared, by what it is."""
@@ -114,7 +115,7 @@ def compare(
     threads: int = 1,
     dev: Sequence[SegmentStatistics] = (),
     systems: Sequence[str] | None = None,
-    design: str = "runs",
+    design: Design = "runs",
     families: int | None = None,
     warnings: Sequence[str] = (),
     doubts: Sequence[Doubt] = (),
@@ -149,7 +150,7 @@ def compare(
     weights = [*suite.values()] or [1.0]
     names = list(stores[0].systems) if systems is None else list(systems)
     testsets = [_testset(own, names) for own in zip(*by_metric.values(), strict=True)]
-    methods = tests_on(len(testsets), settings.tests())
+    methods = tests_on(len(testsets), settings.tests(), design)
     draws = named_draws(testset, seed)
     tests = run_tests(
         testsets,
@@ -171,7 +172,7 @@ def compare(
 
     def summary(id: str, name: str) -> SystemSummary:
         if len(testsets) > 1:
-            return summarise_suite(testsets, weights, id, name, alpha=settings.alpha)
+            return summarise_suite(testsets, weights, id, name, alpha=settings.alpha, design=design)
         metric, chosen = testsets[0].metrics[id]
         return summarise(
             metric,
@@ -182,6 +183,7 @@ def compare(
             samples=settings.samples,
             alpha=settings.alpha,
             intervals=settings.intervals,
+            design=design,
             dev=on_dev.get(id, {}).get(name),
             draws=draws,
         )

@@ -19,7 +19,7 @@ from replitune.notes import Note, note_text
 from replitune.replicas import Replica
 from replitune.results.answer import Answer, answers_of
 from replitune.results.decimals import decimals_of
-from replitune.results.wording import base_name, title
+from replitune.results.wording import base_name, title, word_of
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
@@ -227,6 +227,13 @@ class Result:
 
     # ---- systems
 
+    @property
+    def kind(self) -> str:
+        """What one output of a system is: run, prompt, sample."""
+        for test in self.tests:
+            return "sample" if "samples_low_a" in test.details else word_of(test)
+        return "run"
+
     @cached_property
     def one_mean(self) -> bool:
         """Whether each system has one mean that all its lead tests compare. Where people judged other
@@ -277,8 +284,11 @@ class Result:
         return sorted(self.systems, key=lambda name: sign * self.standing[name])
 
     def tuner_scores(self, system: str) -> dict[str, list[float]]:
-        """Scores of the replicas by the tuner they came from; replicas of none are left out."""
+        """Scores of the replicas by the tuner they came from; replicas of none, and samples of prompts,
+        are left out."""
         scores: dict[str, list[float]] = {}
+        if self.kind == "sample":
+            return scores
         for id, score in self.systems[system].scores.items():
             group = Replica(id).group
             if group:

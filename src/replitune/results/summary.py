@@ -10,10 +10,10 @@ import msgspec
 
 from replitune import __version__
 from replitune.notes import Note, note, told
-from replitune.results.answer import AHEAD, Answer, tone
+from replitune.results.answer import AHEAD, Answer, one_run, tone
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
-from replitune.results.wording import count, listed, plain
+from replitune.results.wording import count, listed, plain, short
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
@@ -192,7 +192,9 @@ def _of_one(cell: Result) -> str:
     text = f"{name} scored {score(system.avg, cell.decimals)} {cell.name}"
     if system.n > 1 and system.s_test is not None:
         spread = score(system.s_test, cell.decimals)
-        text += f" on average over {system.n} runs, which differ by a standard deviation of {spread}"
+        text += (
+            f" on average over {system.n} {cell.kind}s, which differ by a standard deviation of {spread}"
+        )
     return f"{text}; there is no other system to compare it with."
 
 
@@ -294,7 +296,7 @@ def _merged(answers: Sequence[Answer], given: Sequence[Note]) -> tuple[Note, ...
         (first, where), rest = next(iter(places.items())), len(places) - 1
         if code == "one-run" and several:
             lonely = {name for a in answers for name, n in _runs(a) if n == 1}
-            merged.append(note("one-run", systems=sorted(lonely), whose=_named(sorted(lonely))))
+            merged.append(one_run(sorted(lonely), _named(sorted(lonely)), short(answers[0].counts.kind)))
         else:
             more = f"; {count(rest, 'more such note')}" if rest else ""
             alone = {"run": None, "systems": ()} if rest else {}
@@ -310,12 +312,16 @@ def _counts(cells: Sequence[Result]) -> str:
     """``2 systems, 4 runs each, 300 segments in 12 documents``"""
     texts = []
     for cell in cells:
-        kind = cell.answers[0].counts.kind
+        counts = cell.answers[0].counts
         runs = sorted({system.n for system in cell.systems.values()})
-        each = f"{count(runs[0], kind)} each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} {kind}s"
+        each = f"{runs[0]} to {runs[-1]} {counts.kind}s"
+        if len(runs) == 1 or (counts.samples_a and len(cell.systems) == 2):
+            each = counts.runs
+        elif counts.samples_a:
+            each = f"{runs[0]} to {runs[-1]} samples"
         segments = max(answer.counts.segments for answer in cell.answers)
         documents = max(answer.counts.documents for answer in cell.answers)
-        size = count(segments, "segment") if segments > 1 else "one score for each run"
+        size = count(segments, "segment") if segments > 1 else f"one score for each {cell.kind}"
         size += f" in {count(documents, 'document')}" if documents < segments else ""
         text = f"{count(len(cell.systems), 'system')}, {each}, {size}"
         texts.append(f"{cell.testset}: {text}" if len(cells) > 1 else text)

@@ -12,7 +12,7 @@ from replitune.metrics.registry import METRICS
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
-    from replitune.significance.base import Scope, TestResult
+    from replitune.significance.base import RunKind, Scope, TestResult
 
 CORRECTIONS = {"max-t": "max-t", "holm": "Holm", "bh": "Benjamini-Hochberg", "none": "uncorrected"}
 INTERVALS = {"riezler": "Riezler", "clark": "Clark", "fu": "test-set"}
@@ -74,8 +74,17 @@ def generalises_to(test: TestResult) -> str:
 
 def where(test: TestResult) -> str:
     """``on new text and in new runs``"""
-    kind = test.run_kind
-    return SCOPES[test.scope][1].format(runs=f"{kind}s" if kind in ("prompt", "sample") else "runs")
+    return SCOPES[test.scope][1].format(runs=f"{word_of(test)}s")
+
+
+def word_of(test: TestResult) -> str:
+    """The word for what a replica of a test is: run, prompt, sample."""
+    return short(test.run_kind)
+
+
+def short(kind: RunKind) -> str:
+    """Without what made a run: run, prompt, sample."""
+    return kind if kind in ("prompt", "sample") else "run"
 
 
 def count(number: int, what: str) -> str:

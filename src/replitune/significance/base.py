@@ -109,6 +109,10 @@ DETAILS = {
     "sd_noise": "the same of the rest",
     "chi2": "likelihood ratio of the mixed model without run effects",
     "p_chi2": "its p",
+    "samples_low_a": "fewest samples of a run of A, where runs are made of samples (`design: nested`)",
+    "samples_high_a": "most samples of a run of A",
+    "samples_low_b": "fewest samples of a run of B",
+    "samples_high_b": "most samples of a run of B",
     "better_on": "test sets of a suite on which B is better (partial conjunction)",
     "worse_on": "test sets of a suite on which A is better",
 }

@@ -16,6 +16,7 @@ from replitune.arithmetic import dot
 from replitune.notes import Note, note
 from replitune.significance import arguments as iv
 from replitune.significance.components import Components, Side, components, leave_one_out, run_effect
+from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Drawn, Layers, Parts, critical_values, layers, net_parts, tails
 from replitune.significance.difference import Difference
 from replitune.significance.multiple import partial_conjunction
@@ -191,8 +192,10 @@ class CrossedPair(Difference):
         """What a reader must know about the design and single runs; size: of the test set, in these
         units."""
         notes: list[Note | None] = []
+        kind = kind_of_runs((*self.a.replicas, *self.b.replicas), design)
+        kind = kind if kind in ("prompt", "sample") else "run"
         if self.scope != "segments" and self.lonely:
-            notes.append(lonely_note(self.lonely))
+            notes.append(lonely_note(self.lonely, kind))
         if self.scope != "runs" and self.one_unit:
             notes.append(note("one-unit", unit=unit, what="no p"))
         if not self.estimable:
@@ -205,14 +208,14 @@ class CrossedPair(Difference):
             len(members) == 2 for side in self.sides for members in side.strata
         ):
             of = "" if min(self.a.n, self.b.n) == 2 else " in a group"
-            notes.append(note("two-replicas", where=of))
+            notes.append(note("two-replicas", where=of, kind=kind))
         if self.scope != "runs" and size < FEW_UNITS:
             notes.append(units_note(size, unit, "no p" if size < FEWEST_UNITS else "p is approximate"))
         notes.append(contributing_note(*self.contributing, unit))
         if not self.varies:
             notes.append(note("zero-variance"))
-        notes += self.unstable_runs()
-        notes += self.run_effects() if design == "samples" else [self.shared_seeds()]
+        notes += self.unstable_runs(kind)
+        notes += self.run_effects() if design == "samples" else [self.shared_seeds(kind)]
         return notes
 
     @cached_property
@@ -232,16 +235,17 @@ class CrossedPair(Difference):
                     odd.append(OddRun(system, int(members[r]), float(off[r]) / (1.4826 * mad), p))
         return tuple(odd)
 
-    def unstable_runs(self) -> list[Note]:
+    def unstable_runs(self, kind: str) -> list[Note]:
         notes = []
         for odd in self.odd_runs:
             system, run = odd.system.name, odd.system.replicas[odd.run]
             p = self.p_without_each.get((system, run))
-            without = "" if p is None else f"; without this run, p of this pair alone is {p:.2g}"
-            notes.append(note("unstable-run", run=run, systems=[system], sd=odd.robust_sd, without=without))
+            without = "" if p is None else f"; without this {kind}, p of this pair alone is {p:.2g}"
+            values = {"sd": odd.robust_sd, "without": without, "kind": kind}
+            notes.append(note("unstable-run", run=run, systems=[system], **values))
         return notes
 
-    def shared_seeds(self) -> Note | None:
+    def shared_seeds(self, kind: str) -> Note | None:
         """Whether runs of the same number vary together, as those that share a seed may."""
         if self.paired or self.lonely or self.a.replicas != self.b.replicas:
             return None
@@ -261,7 +265,7 @@ class CrossedPair(Difference):
         p = float(stdtr(df, -r * np.sqrt(df / max(1 - r * r, 1e-15))))
         if p >= SHARED_SEEDS:
             return None
-        return note("shared-seeds", r=r, p=max(p, 1e-4))
+        return note("shared-seeds", r=r, p=max(p, 1e-4), kind=kind)
 
     def run_effects(self) -> list[Note]:
         """Notes on samples that differ from each other as a whole, as runs do."""
@@ -350,13 +354,13 @@ class CrossedPair(Difference):
         return NextRun(here, None if self.one_unit else on_new_set, self.sign)
 
 
-def lonely_note(systems: Sequence[str]) -> Note:
+def lonely_note(systems: Sequence[str], kind: str = "run") -> Note:
     """Why there is no p for systems with one run."""
     return note(
         "one-replica",
         systems=systems,
-        runs=f"one run of {' and of '.join(systems)}",
-        what="no p, as the noise of runs is unknown",
+        runs=f"one {kind} of {' and of '.join(systems)}",
+        what=f"no p, as the noise of {kind}s is unknown",
     )
 
 

@@ -23,6 +23,7 @@ from replitune.arithmetic import product
 from replitune.metrics.base import MeanMetric, Metric
 from replitune.notes import Note, note, without_none
 from replitune.registry import Entry
+from replitune.replicas import Design, sampled_runs
 from replitune.settings import about, check_arguments
 from replitune.significance import arguments as iv
 from replitune.significance.counting import few_replicas_note, percentile_interval
@@ -36,18 +37,21 @@ from replitune.significance.tests.fu_bootstrap import NO_VARIANCE, replica_count
 from replitune.statistics.systems import SystemStatistics
 
 ONE_SEGMENT = note("one-unit", unit="segment, or none", what="nothing to draw from")
-ONE_REPLICA = note("one-replica", runs="one run", what="a standard deviation needs two")
 
 
-def spread_notes(system: str, *statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
+def spread_notes(system: str, kind: str, *statistics: NDArray[Any]) -> dict[str, tuple[Note, ...]]:
     """Why s_test of a system is None or meaningless: one run, or runs that are the same in every segment
-    of every test set."""
+    of every test set. `kind`: what a run is called."""
     runs = len(statistics[0])
     if runs == 1:
-        return {"s_test": (ONE_REPLICA,)}
+        return {"s_test": (one_replica(kind),)}
     if all(np.array_equal(of_set[0], run) for of_set in statistics for run in of_set[1:]):
-        return {"s_test": (note("identical-runs", systems=[system], n=runs),)}
+        return {"s_test": (note("identical-runs", systems=[system], n=runs, kind=kind),)}
     return {}
+
+
+def one_replica(kind: str) -> Note:
+    return note("one-replica", runs=f"one {kind}", what="a standard deviation needs two")
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,7 @@ def summarise(
     samples: int = 10_000,
     alpha: float = 0.05,
     intervals: Sequence[str | Mapping[str, Any] | Entry] = ("riezler", "clark", "fu"),
+    design: Design = "runs",
     dev: SystemStatistics | None = None,
     draws: Draws | None = None,
 ) -> SystemSummary:
@@ -243,6 +248,8 @@ def summarise(
         Intervals have confidence 1 - alpha.
     intervals
         Names of `INTERVALS`, with options or without.
+    design
+        What replicas are; of samples of runs, the mean is that of the means of the runs.
     dev : optional
         The same replicas on the dev set, under the same metric.
     draws : optional
@@ -251,7 +258,8 @@ def summarise(
     iv.system_iv(system)
     shared = named_draws(testset, seed) if draws is None else draws
     scores = metric.score(system.sums)
-    notes = spread_notes(system.name, system.statistics)
+    kind = "run" if design == "runs" else "sample"
+    notes = spread_notes(system.name, kind, system.statistics)
     if system.segments == 1:
         notes["s_sel"] = (ONE_SEGMENT,)
     s_dev = None
@@ -260,7 +268,7 @@ def summarise(
     else:
         s_dev = sd(metric.score(dev.sums))
         if s_dev is None:
-            notes["s_dev"] = (ONE_REPLICA,)
+            notes["s_dev"] = (one_replica(kind),)
     given = {"samples": samples, "confidence": 1 - alpha}
     drawn = {
         entry.id: INTERVALS[entry.name](
@@ -279,6 +287,7 @@ def summarise(
         system,
         scores,
         alpha,
+        design,
         s_sel=s_sel(metric, system, documents, shared.segments),
         s_dev=s_dev,
         ci={name: interval.limits for name, interval in drawn.items()},
@@ -294,6 +303,7 @@ def summarise_suite(
     system: str,
     *,
     alpha: float = 0.05,
+    design: Design = "runs",
 ) -> SystemSummary:
     """A system on a suite of test sets, with the same runs on each, under one metric. Scores are
     weighted means, and s_sel is that of the linearised metric."""
@@ -307,23 +317,32 @@ def summarise_suite(
         parts[0][1],
         scores,
         alpha,
+        design,
         s_sel=float(np.sqrt(sum(v.sum(axis=1) for v in variances)).mean()),
         s_dev=None,
-        notes=spread_notes(system, *(statistics.statistics for _, statistics in parts)),
+        notes=spread_notes(
+            system,
+            "run" if design == "runs" else "sample",
+            *(statistics.statistics for _, statistics in parts),
+        ),
     )
 
 
 def _summary(
-    system: SystemStatistics, scores: NDArray[np.float64], alpha: float, **more: Any
+    system: SystemStatistics, scores: NDArray[np.float64], alpha: float, design: Design, **more: Any
 ) -> SystemSummary:
     """The summary of a system: what the scores of its runs show, and `more`."""
+    means = scores
+    if design == "nested":
+        runs = sampled_runs(system.name, system.replicas, system.groups)
+        means = np.array([scores[samples].mean() for samples in runs.values()])
     return SystemSummary(
         name=system.name,
         n=system.n,
-        avg=float(scores.mean()),
+        avg=float(means.mean()),
         scores=dict(zip(system.replicas, scores.tolist(), strict=True)),
         s_test=sd(scores),
         median_replica=system.replicas[iv.median_replica(scores, system.replicas)],
-        next_run=prediction_interval(scores, 1 - alpha),
+        next_run=prediction_interval(means, 1 - alpha),
         **more,
     )

@@ -9,6 +9,7 @@ draws, *, samples, confidence, ...) -> Interval.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,6 +40,11 @@ LEAD = "crossed"
 
 PEOPLE = "human"
 """The kind of test that tests people's judgements, not a metric."""
+
+
+def takes_design(test: str) -> bool:
+    """Whether a test can tell samples of a run from runs."""
+    return "design" in inspect.signature(TESTS[test]).parameters
 
 
 def leading(methods: Sequence[Entry]) -> Entry:

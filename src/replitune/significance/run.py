@@ -24,12 +24,13 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.notes import Note, note, without_none
 from replitune.registry import Entry
+from replitune.replicas import Design, sampled_runs
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.next_run import next_runs
 from replitune.significance.pairs import pairs_of_systems
-from replitune.significance.registry import LEAD, TESTS
-from replitune.significance.settings import Correction, Pairs
+from replitune.significance.registry import LEAD, TESTS, takes_design
+from replitune.significance.settings import Correction, Pairs, TestSettings
 from replitune.significance.system_parts import Analyses, has_documents, same_replicas
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
@@ -63,13 +64,32 @@ class TestSetScores:
         return scored_by_both(Comparison(metric, systems[a], systems[b], self.documents))
 
 
-def tests_on(testsets: int, methods: Sequence[str | Mapping[str, Any] | Entry]) -> list[Entry]:
+def tests_on(
+    testsets: int, methods: Sequence[str | Mapping[str, Any] | Entry], design: Design
+) -> list[Entry]:
     """The tests that can be made on this number of test sets together: on a suite those that account
-    for what its test sets share, or `LEAD` if none of these was asked for."""
+    for what its test sets share, or `LEAD` if none of these was asked for. Of samples of runs, the default
+    tests are those that do not count each sample as a run; any other is refused."""
     entries = TESTS.entries(methods)
+    if design == "nested":
+        if refused := counting_samples(entries):
+            raise ReplituneError(
+                f"{', '.join(refused)} would count each sample as a run",
+                found="`design: nested`",
+                expected="`crossed`, which counts the samples of a run as one",
+                fix="leave `methods` out",
+            )
+        entries = [entry for entry in entries if takes_design(entry.name)]
     if testsets == 1:
         return entries
     return [entry for entry in entries if getattr(TESTS[entry.name], "on_suite", False)] or [Entry(LEAD)]
+
+
+def counting_samples(entries: Sequence[Entry]) -> list[str]:
+    """Tests that would count each sample of a run as a run; the default ones are not asked for."""
+    if [entry.name for entry in entries] == [entry.name for entry in TestSettings().methods]:
+        return []
+    return [entry.name for entry in entries if not takes_design(entry.name)]
 
 
 def run_tests(
@@ -84,7 +104,7 @@ def run_tests(
     alpha: float = 0.05,
     correction: Correction = "max-t",
     families: int = 1,
-    design: str = "runs",
+    design: Design = "runs",
     margins: Mapping[str, float] | None = None,
     threads: int = 1,
     draws: Draws | None = None,
@@ -106,7 +126,7 @@ def run_tests(
         For p_adjusted; the family is all pairs within one (metric, method).
     families
         How many such families are read as one; p is corrected for their number, too.
-    design : {"runs", "samples"}
+    design : {"runs", "samples", "nested"}
         What replicas are.
     margins : {metric id: difference}
         What counts as the same.
@@ -114,10 +134,14 @@ def run_tests(
         `draws.named_draws(testset, seed)`, to share what was drawn with `one_system.summarise`.
     """
     metrics = testsets[0].metrics
-    chosen = tests_on(len(testsets), methods)
+    chosen = tests_on(len(testsets), methods, design)
     names = list(next(iter(metrics.values()))[1])
     segments = sum(len(scores.documents) for scores in testsets)
     wanted = pairs_of_systems(pairs, names)
+    if design == "nested":
+        _, systems = next(iter(metrics.values()))
+        for name in dict.fromkeys(name for pair in wanted for name in pair):
+            sampled_runs(name, systems[name].replicas, systems[name].groups)
     given = {
         "draws": named_draws(testset, seed) if draws is None else draws,
         "samples": samples,
@@ -209,6 +233,7 @@ def _run_pair(
             results[id],
             method=method.id,
             seed=used,
+            run_kind="sample" if given["design"] == "samples" else results[id].run_kind,
             notes=without_none(
                 *results[id].notes,
                 dropped_note(segments - sum(comparison.segments for comparison in comparisons)),

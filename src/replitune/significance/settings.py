@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from replitune.registry import Entry, Name, Named
+from replitune.replicas import Design
 from replitune.settings import Settings, about
 from replitune.significance.registry import INTERVALS, PEOPLE, TESTS, leading
 
@@ -27,8 +28,6 @@ PlainCorrection = Literal["holm", "bh", "none"]
 Correction = Literal["max-t", "holm", "bh", "none"]
 
 Family = Literal["pairs", "pairs x metrics", "all"]
-
-Design = Literal["runs", "samples", "nested"]
 
 Rule = Literal["better", "not-worse", "same"]
 """What a program that decides may require of a system."""
@@ -172,6 +171,6 @@ class ReplicaDesign(Settings):
             "segment independently, as from a language model at a temperature. Samples have no run "
             "effect, so the tests ask about new segments and new samples; whether the data agree "
             "is tested. `nested`: the replicas of one kind are samples of one run, such as a prompt. "
-            "By default, an experiment goes by the kinds of its replicas."
+            "By default, an experiment goes by the kinds of its replicas, a table by its columns."
         ),
     ] = "runs"

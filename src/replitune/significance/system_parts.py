@@ -20,6 +20,7 @@ from replitune.arithmetic import BLOCK, covariance, dot, gram, product
 from replitune.errors import ReplituneError
 from replitune.metrics.base import Metric
 from replitune.notes import Note, note
+from replitune.replicas import sampled_runs
 from replitune.significance.base import Comparison
 from replitune.significance.noise_ratio import Bound, bound_of
 from replitune.statistics.systems import SystemStatistics
@@ -58,6 +59,8 @@ class SystemParts:
     blocks: tuple[Block, ...]
     segments: int
     documents: int
+    samples: tuple[int, ...] = ()
+    """How many samples each replica is the mean of; empty if replicas are not made of samples."""
     smooth: bool = True
     """The values come from a gradient, not from pseudo-values."""
     notes: tuple[Note, ...] = ()
@@ -113,19 +116,15 @@ def analyse(metric: Metric, system: SystemStatistics, documents: NDArray[np.int3
 
 
 def samples_as_runs(parts: SystemParts) -> SystemParts:
-    """The replicas of each group as one run, their mean: group ``prompt002`` is run ``prompt-002``."""
-    members: dict[str, list[int]] = {}
-    for row, (replica, group) in enumerate(zip(parts.replicas, parts.groups, strict=True)):
-        members.setdefault(group or replica, []).append(row)
+    """The samples of each run as one replica, their mean: those of ``prompt002`` are ``prompt-002``."""
+    members = sampled_runs(parts.name, parts.replicas, parts.groups)
     return replace(
         parts,
-        replicas=tuple(
-            re.sub(r"(?<=\D)(?=\d+$)", "-", name) if name not in parts.replicas else name
-            for name in members
-        ),
+        replicas=tuple(re.sub(r"(?<=[^\W\d_])(?=\d+$)", "-", name) for name in members),
         groups=(None,) * len(members),
         scores=np.array([parts.scores[rows].mean() for rows in members.values()]),
         units=np.array([parts.units[rows].mean(axis=0) for rows in members.values()]),
+        samples=tuple(map(len, members.values())),
     )
 
 

@@ -214,7 +214,7 @@ def percent_text(percent: int, share: float) -> str:
     return ">99%" if percent == 100 and share < 1 - NOTHING else f"{percent}%"
 
 
-def _unsure(row: VarianceRow, others: bool = False) -> str:
+def _unsure(row: VarianceRow, kind: str, others: bool = False) -> str:
     """The interval of a share, or of all others together, in words; empty unless it is wide."""
     low, high = row.share_low, row.share_high
     if low is None or high is None or high - low < WIDE:
@@ -222,7 +222,7 @@ def _unsure(row: VarianceRow, others: bool = False) -> str:
     if others:
         low, high = 1 - high, 1 - low
     low_text, high_text = (percent_text(round(100 * x), x) for x in (low, high))
-    return f" ({low_text} to {high_text} with so few runs)"
+    return f" ({low_text} to {high_text} with so few {kind}s)"
 
 
 def shares(rows: Sequence[VarianceRow]) -> list[Share]:
@@ -238,7 +238,7 @@ def shares(rows: Sequence[VarianceRow]) -> list[Share]:
     return [Share(row, whole) for row, whole in zip(with_share, percent, strict=True)]
 
 
-def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None:
+def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment", kind: str = "run") -> str | None:
     """What keeps the standard error from being smaller, in words; None if nothing varies.
 
     With ever more segments, sum sigma2_a,s / n is left of Var(delta); with ever more runs,
@@ -259,21 +259,23 @@ def bottleneck(rows: Sequence[VarianceRow], unit: str = "segment") -> str | None
     if by_set >= ENOUGH * total:
         worst = math.fsum(one.row.high**2 / one.row.n for one in of_runs)
         sure = by_set / (by_set + worst + noise) >= 0.5
-        advice = "more runs cannot help" if sure else "more runs would hardly help, as far as these tell"
-        return f"{of_set} of the uncertainty comes from the test set{_unsure(of_set.row)}: {advice}"
+        advice = "cannot help" if sure else "would hardly help, as far as these tell"
+        text = f"{of_set} of the uncertainty comes from the test set{_unsure(of_set.row, kind)}"
+        return f"{text}: more {kind}s {advice}"
     if by_runs >= ENOUGH * total:
         worst = of_set.row.high**2 / of_set.row.n
         sure = by_runs / (by_runs + worst + noise) >= 0.5
         advice = f"more {unit}s cannot help" if sure else f"more {unit}s would hardly help"
         largest = max(of_runs, key=lambda one: one.row.sd**2 / one.row.n)
         if len(of_runs) > 1 and largest.row.sd**2 / largest.row.n >= ENOUGH * by_runs:
-            whose = f"{largest.row.about}{_unsure(largest.row)}"
-            return f"{largest} of the uncertainty comes from the runs of {whose}: {advice}"
-        return f"{the_runs} of the uncertainty comes from the runs{_unsure(of_set.row, True)}: {advice}"
+            whose = f"{largest.row.about}{_unsure(largest.row, kind)}"
+            return f"{largest} of the uncertainty comes from the {kind}s of {whose}: {advice}"
+        how = _unsure(of_set.row, kind, others=True)
+        return f"{the_runs} of the uncertainty comes from the {kind}s{how}: {advice}"
     in_part = ", in part from their noise on single segments" if noise > by_set else ""
     return (
-        f"{of_set} of the uncertainty comes from the test set{_unsure(of_set.row)}, {the_runs} from the "
-        f"runs{in_part}: more of both would help"
+        f"{of_set} of the uncertainty comes from the test set{_unsure(of_set.row, kind)}, {the_runs} from "
+        f"the {kind}s{in_part}: more of both would help"
     )
 
 

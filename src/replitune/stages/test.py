@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from replitune.experiment.stage import Conditions, Files, Names, Stage, stores_of, tests_of
+from replitune.replicas import Design
 from replitune.settings import plain
 from replitune.significance.registry import LEAD
 
@@ -89,7 +90,7 @@ class Test(StoreStage):
     LOG = "test/{testset}/{metric}"
     VERSION = 17
     tests: dict[str, Any]
-    design: str
+    design: Design
     """What replicas are."""
     families: int
     """How many families like this one are corrected together."""

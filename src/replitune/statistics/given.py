@@ -19,15 +19,17 @@ from replitune import __version__
 from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.base import MeanMetric
 from replitune.readers.coding import Coded, coded, in_order, in_rows, together
-from replitune.readers.columns import plain
+from replitune.readers.columns import WORDS, plain
 from replitune.readers.directions import higher_is_better
 from replitune.readers.interface import FEW, ScoreRows, brief
 from replitune.registry import Entry
-from replitune.replicas import Replica
+from replitune.replicas import Design, Replica
 from replitune.running.files import sha256_lines
 from replitune.statistics.segments import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
 
+RUNS = ("replica", "group", "sample")
+"""Roles of columns that tell the outputs of a system apart."""
 OPTIONAL = ("metric", "testset", "language", "document")
 
 
@@ -45,6 +47,9 @@ class Given:
     undirected: tuple[str, ...] = ()
     """Metrics for which nothing says whether higher or lower is better; higher is assumed."""
 
+    design: Design = "runs"
+    """What the table's columns say that replicas are."""
+
     @property
     def run_level(self) -> bool:
         """Whether there is one score for each run, and no segments."""
@@ -58,16 +63,26 @@ def arrange(
     testset: str | None = None,
     directions: Mapping[str, bool] | bool | None = None,
     allow_missing: bool = False,
-    groups: Collection[str] = (),
+    tuners: Collection[str] = (),
 ) -> Given:
-    """The statistics of the chosen test set and metrics. `groups`: names of tuners, which runs may be
+    """The statistics of the chosen test set and metrics. `tuners`: their names, which runs may be
     named after. `directions`: whether higher is better, for all metrics or for some; for the others
     it is guessed from their names.
 
     Systems and metrics are in the order of their first rows, runs and segments in that of their
     ids, so that the order of rows changes no number.
     """
-    return _Arranged(tables, metrics, testset, directions, allow_missing, groups).given()
+    return _Arranged(tables, metrics, testset, directions, allow_missing, tuners).given()
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Which output of its system each row is of."""
+
+    ids: Coded
+    groups: tuple[str | None, ...]
+    """Of each id."""
+    design: Design
 
 
 class _Arranged:
@@ -80,7 +95,7 @@ class _Arranged:
         testset: str | None,
         directions: Mapping[str, bool] | bool | None,
         allow_missing: bool,
-        groups: Collection[str],
+        tuners: Collection[str],
     ) -> None:
         self.tables = tables
         names_by_text: dict[str, list[str]] = {}
@@ -91,9 +106,9 @@ class _Arranged:
         self.warnings: list[str] = []
         self.wanted, self.asked, self.directions = metrics, testset, directions
         self.undirected: list[str] = []
-        self.allow_missing, self.groups = allow_missing, groups
+        self.allow_missing, self.tuners = allow_missing, tuners
         self.starts = np.cumsum([0, *(table.rows for table in tables)])
-        for role in ("system", "replica", "segment", *OPTIONAL):
+        for role in ("system", *RUNS, "segment", *OPTIONAL):
             self._require_in_all(role)
 
     # ---- columns
@@ -144,14 +159,80 @@ class _Arranged:
         return systems
 
     @cached_property
-    def replicas(self) -> Coded:
-        runs = self._column("replica")
-        if runs is None:
+    def outputs(self) -> _Outputs:
+        """The outputs of a system: its runs, its samples, or samples of runs."""
+        columns = {role: column.sorted() for role in RUNS if (column := self._column(role)) is not None}
+        if "group" in columns and self._of_segments(columns["group"]):
+            self.read_as.append(f"`{self._called('group')}` is the same in all rows of a segment: not used")
+            del columns["group"]
+        if "sample" in columns and columns["sample"].distinct == 1:
+            del columns["sample"]
+        if len(columns) == len(RUNS):
+            names = ", ".join(self._called(role) for role in RUNS)
+            raise ReplituneError(
+                "samples of runs in groups: which of these are the runs?",
+                file=_file(self.tables[0]),
+                found=names,
+                expected="runs or groups, each perhaps with samples",
+                fix="name two of them, and make the third one part of the system's name: "
+                f"--columns group={self._called('group')} sample={self._called('replica')}",
+            )
+        if not columns:
             self.read_as.append("no column for the run: one run of each system")
-            return Coded(np.zeros(int(self.starts[-1]), np.int32), ["run-001"])
-        runs = runs.sorted()
-        prefix = "seed" if plain(self.tables[0].called.get("replica", "")) == "seed" else "run"
-        return Coded(runs.codes, [_replica(name, prefix) for name in runs.names])
+            rows = int(self.starts[-1])
+            return _Outputs(Coded(np.zeros(rows, np.int32), ["run-001"]), (None,), "runs")
+        if len(columns) == 1:
+            ((role, column),) = columns.items()
+            prefix = "sample" if role == "sample" else self._kind(role)
+            ids = [_replica(name, prefix) for name in column.names]
+            if role == "group":
+                ids = [id if Replica(id).prefix == prefix else f"{prefix}-{id}" for id in ids]
+            if role == "sample":
+                self.read_as.append(f"{self._called(role)}s are samples (runs: --design runs)")
+            prefixes = [Replica(id).prefix for id in ids]
+            groups = tuple(p if p in self.tuners else None for p in prefixes)
+            return _Outputs(Coded(column.codes, ids), groups, "samples" if role == "sample" else "runs")
+        outer, inner = columns
+        codes, pairs = together(columns[outer], columns[inner])
+        runs = [self._run_of(outer, name) for name in columns[outer].names]
+        numbers = [f"{int(n):03d}" if n.isdecimal() else n for n in columns[inner].names]
+        ids = [f"{runs[one]}-{numbers[other]}" for one, other in pairs.tolist()]
+        groups = tuple(runs[one] for one, _ in pairs.tolist())
+        strata = outer == "group" and {*runs} <= {*self.tuners}
+        if not strata:
+            what, of = self._called(inner), self._called(outer)
+            self.read_as.append(f"each {of} is a run, and the {what}s of a {of} are its samples")
+        return _Outputs(Coded(codes, ids), groups, "runs" if strata else "nested")
+
+    def _of_segments(self, group: Coded) -> bool:
+        """Whether groups are of segments, not of outputs: each segment of a test set is in one group."""
+        if group.distinct == 1 or not self.tables[0].has("segment"):
+            return False
+        where, segments, *_ = self.segments
+        every = Coded(where, np.arange(len(segments)))
+        if self.testsets is not None:
+            codes, pairs = together(self.testsets, every)
+            every = Coded(codes, np.arange(len(pairs)))
+        return len(together(group, every)[1]) == every.distinct
+
+    def _called(self, role: str) -> str:
+        return self.tables[0].called.get(role, WORDS.get(role, role))
+
+    def _kind(self, role: str) -> str:
+        """What the runs in a column are called: prompt, seed, run."""
+        called = plain(self._called(role))
+        if role == "replica":
+            return "seed" if called == "seed" else "run"
+        return next((kind for kind in ("prompt", "seed") if kind in called), "group")
+
+    def _run_of(self, role: str, name: str) -> str:
+        """The name of a run that has samples: prompt002, prompt-short, seed001, p1."""
+        kind = self._kind(role)
+        if name.isdecimal():
+            return f"{kind}{int(name):03d}"
+        return (
+            name if kind in (*WORDS.values(), "group") or plain(name).startswith(kind) else f"{kind}-{name}"
+        )
 
     @cached_property
     def segments(self) -> tuple[NDArray[np.int32], NDArray[np.int64], Coded, Coded | None]:
@@ -189,7 +270,7 @@ class _Arranged:
         name, kept = self._testset()
         chosen = self._metrics(kept)
         scores = in_rows([table.columns["score"] for table in self.tables])
-        run, runs = together(self.systems, self.replicas)
+        run, runs = together(self.systems, self.outputs.ids)
         where, segments, *_ = self.segments
         values: dict[int, NDArray[np.float64]] = {}
         there: dict[int, NDArray[np.bool_]] = {}
@@ -323,7 +404,7 @@ class _Arranged:
         return f", {inside}segment {ids.names[pair[1]]}"
 
     def _run(self, pair: NDArray[np.int64]) -> str:
-        return f"{self.systems.names[pair[0]]} {self.replicas.names[pair[1]]}"
+        return f"{self.systems.names[pair[0]]} {self.outputs.ids.names[pair[1]]}"
 
     def _refuse_duplicates(self, cell: NDArray[np.int64], rows: Any, run: NDArray[np.int32]) -> None:
         """Refuse several scores of one segment of one run."""
@@ -331,7 +412,7 @@ class _Arranged:
         again = np.flatnonzero(cell[order][1:] == cell[order][:-1])
         number = np.arange(int(self.starts[-1]))[rows]
         pairs = sorted((int(number[order[i + 1]]), int(number[order[i]])) for i in again[: 10**6])
-        _, runs = together(self.systems, self.replicas)
+        _, runs = together(self.systems, self.outputs.ids)
         where, segments, *_ = self.segments
         examples = []
         for later, earlier in pairs[:FEW]:
@@ -453,11 +534,10 @@ class _Arranged:
             signature = f"{metric.signature()}|{scores}|version:{__version__}"
             systems = {}
             for name, own in of_system.items():
-                replicas = tuple(self.replicas.names[r] for r in runs[runs_of[name], 1])
+                replicas = tuple(self.outputs.ids.names[r] for r in runs[runs_of[name], 1])
                 statistics = np.ones((*own.shape, 2))
                 statistics[..., 0] = own
-                prefixes = [Replica(id).prefix for id in replicas]
-                groups = tuple(p if p in self.groups else None for p in prefixes)
+                groups = tuple(self.outputs.groups[r] for r in runs[runs_of[name], 1])
                 systems[name] = SystemStatistics(name, replicas, groups, statistics)
             options = {} if higher else {"higher_is_better": False}
             metadata = StoreMetadata(
@@ -481,7 +561,13 @@ class _Arranged:
                 )
             )
         return Given(
-            testset, stores, lines, tuple(self.read_as), tuple(self.warnings), tuple(self.undirected)
+            testset,
+            stores,
+            lines,
+            tuple(self.read_as),
+            tuple(self.warnings),
+            tuple(self.undirected),
+            self.outputs.design,
         )
 
 

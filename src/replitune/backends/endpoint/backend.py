@@ -46,12 +46,6 @@ class Endpoint(Backend):
     def prefixes(self) -> tuple[str, ...]:
         return ("sample", "prompt")
 
-    def kinds(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """With several samples of several prompts, each prompt makes a kind of replica."""
-        if {*counts} != {"sample", "prompt"}:
-            return dict(counts)
-        return {f"prompt{k:03d}": counts["sample"] for k in range(1, counts["prompt"] + 1)}
-
     @property
     def stages(self) -> Mapping[str, Sequence[str]]:
         return {"ask": ("source", "dev") if self.settings.examples else ("source",), "decode": ("answers",)}

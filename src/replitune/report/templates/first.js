@@ -25,7 +25,7 @@
   };
   const dotsOf = (c, one, places, more) => (one.n < 2 ? [] : one.runs.map(([id, , score], i) => {
     const odd = one.odd.includes(id);
-    return { id, x: places[i], odd, ...more, text: `${one.name} ${id}: ${c.name} ${said.score(score, c.decimals)}${odd ? "\nfar from the other runs of its system" : ""}` };
+    return { id, x: places[i], odd, ...more, text: `${one.name} ${id}: ${c.name} ${said.score(score, c.decimals)}${odd ? `\nfar from the other ${c.kind}s of its system` : ""}` };
   }));
 
   // marks that both pictures share: intervals, sizes, runs, odd runs with a ring and their name
@@ -89,8 +89,8 @@
     return {
       node,
       caption: `How far ${state.b} and ${state.a} are apart on ${state.testset}, with ${page.unique(rows.map((row) => row.told.interval)).filter(Boolean).join(", ") || "no interval"} by ${page.unique(rows.map((row) => row.c.lead)).join(", ")}; filled: ${data.sure}.` +
-        (dots.length ? ` Dots: runs of ${state.b} (above) and of ${state.a} (below), each against the mean of the other.` : "") +
-        (dots.some((dot) => dot.odd) ? " Ringed: far from the other runs of its system." : "") +
+        (dots.length ? ` Dots: ${rows[0].c.kind}s of ${state.b} (above) and of ${state.a} (below), each against the mean of the other.` : "") +
+        (dots.some((dot) => dot.odd) ? " Ringed: far from the others of its system." : "") +
         (rows.some((row) => row.told.detectable) ? " Shaded: differences that this experiment would have missed more than once in five." : "") +
         (rows.some((row) => row.told.margin) ? " Dashed: the margin." : "") +
         (rows.some((row) => row.c.neutral) ? ` Of ${rows.filter((row) => row.c.neutral).map((row) => row.y).join(", ")} neither more nor less is better.` : ""),
@@ -127,8 +127,8 @@
     return {
       node,
       caption: `Every system against ${anchor}${best ? ", which has the best mean" : ", the baseline"}, by ${c.name} on ${c.testset}: the difference with its ${intervals.join(", ") || "no interval"} by ${c.lead}; filled: ${data.sure}` +
-        (dots.length ? "; small dots are runs" : "") + (dots.some((dot) => dot.odd) ? ", ringed where far from the others of the system" : "") + "." +
-        (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing about other runs." : ""),
+        (dots.length ? `; small dots are ${c.kind}s` : "") + (dots.some((dot) => dot.odd) ? ", ringed where far from the others of the system" : "") + "." +
+        (rows.some((row) => row.told?.state === "these-outputs") ? " Dashed: single outputs, which say nothing about others." : ""),
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, system: row.name, n: row.n, score: row.avg, s_sel: row.sel, s_test: row.test, against: anchor, better_by: row.told && row.x, low: row.ends?.[0] ?? null, high: row.ends?.[1] ?? null, state: row.told?.state ?? null, cluster: row.cluster, rank_best: row.ranks?.[0] ?? null, rank_worst: row.ranks?.[1] ?? null, people_best: row.people?.[0] ?? null, people_worst: row.people?.[1] ?? null })),
     };
   };

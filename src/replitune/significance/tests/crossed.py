@@ -20,6 +20,7 @@ import numpy as np
 
 from replitune.errors import ReplituneError
 from replitune.notes import Note, note, without_none
+from replitune.replicas import Design
 from replitune.settings import about
 from replitune.significance import arguments as iv
 from replitune.significance.base import Comparison, TestResult
@@ -29,7 +30,6 @@ from replitune.significance.critical import Drawn
 from replitune.significance.crossed_pair import CrossedPair, better_on
 from replitune.significance.difference import margin_iv
 from replitune.significance.noise_ratio import Bound
-from replitune.significance.settings import Design
 from replitune.significance.system_parts import (
     FEWEST_UNITS,
     Analyses,
@@ -143,6 +143,9 @@ def crossed(
             for c, of, differences in zip(comparisons, units, pair.differences, strict=True)
             if of == "segment" and has_documents(c.documents)
         ]
+    for side, samples in (("a", a.samples), ("b", b.samples)):
+        if samples:
+            details |= {f"samples_low_{side}": min(samples), f"samples_high_{side}": max(samples)}
     if pair.estimable and pair.contributing[1] and (scope == "runs" or size >= FEWEST_UNITS):
         p = pair.p
         details |= pair.single_runs()

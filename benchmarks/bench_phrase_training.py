@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from replitune.phrase.arpa import NgramModel, write_arpa
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from phrase_models import train_phrase_system, write_arpa
+from replitune.phrase.arpa import NgramModel
 from replitune.phrase.settings import PhraseSettings
-from replitune.phrase.train import train_phrase_system
 from replitune.running.files import read_lines
 
 

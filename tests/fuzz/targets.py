@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from phrase_models import write_arpa
 from replitune.corpus.reader import read_testset
 from replitune.corpus.testset import read_prepared, write_testset
 from replitune.errors import ReplituneError
@@ -23,7 +24,7 @@ from replitune.experiment.reading import load
 from replitune.ledger.manifest import read_manifest, stays_inside
 from replitune.meta.human import read_human
 from replitune.metrics.segment_scores import read_segment_scores
-from replitune.phrase.arpa import read_arpa, write_arpa
+from replitune.phrase.arpa import read_arpa
 from replitune.readers.coding import in_rows
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames

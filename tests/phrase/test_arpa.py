@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from made_lm import arpa_model, trained_lm
 
+from phrase_models import write_arpa
 from replitune.errors import ReplituneError
-from replitune.phrase.arpa import NgramModel, write_arpa
+from replitune.phrase.arpa import NgramModel
 
 FOREIGN = """\
 made by hand; text before the header is comment

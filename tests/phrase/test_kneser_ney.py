@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from made_lm import trained_lm
 
+from phrase_models import write_arpa
 from replitune.errors import ReplituneError
-from replitune.phrase.arpa import NgramModel, write_arpa
+from replitune.phrase.arpa import NgramModel
 from replitune.phrase.encode import encode
 from replitune.phrase.kneser_ney import FALLBACK, Pile, discounts, train_lm
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from decoder_oracle import random_ngrams, random_table
 
+from phrase_models import write_arpa
 from replitune.errors import ReplituneError
-from replitune.phrase.arpa import read_arpa, write_arpa
+from replitune.phrase.arpa import read_arpa
 from replitune.phrase.decoder import Decoder
 from replitune.phrase.features import FEATURES
 from replitune.phrase.model import PhraseModel

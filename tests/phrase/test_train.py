@@ -14,12 +14,13 @@ import pytest
 from made_lm import trained_lm
 
 import replitune
+from phrase_models import train_phrase_system, write_arpa
 from replitune.errors import ReplituneError
-from replitune.phrase.arpa import NgramModel, write_arpa
+from replitune.phrase.arpa import NgramModel
 from replitune.phrase.segmentation import Splitters
 from replitune.phrase.settings import PhraseSettings
 from replitune.phrase.table import PhraseTable
-from replitune.phrase.train import Cleaned, clean, train_phrase_system
+from replitune.phrase.train import Cleaned, clean
 from replitune.running.files import sha256_file
 from replitune.settings import plain, read
 
@@ -109,9 +110,9 @@ def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
     }
     program = (
         "import sys\n"
-        "from replitune.phrase.train import PhraseSettings, train_phrase_system\n"
+        "from replitune.phrase.train import PhraseSettings, phrase_kind, train_system\n"
         f"settings = PhraseSettings(**{settings!r})\n"
-        f"train_phrase_system({source!r}, {target!r}, settings, sys.argv[1])\n"
+        f"train_system(phrase_kind(settings), {source!r}, {target!r}, settings, sys.argv[1])\n"
     )
     package = str(Path(replitune.__file__).parents[1])
     for name, hash_seed in (("one", "1"), ("two", "2")):

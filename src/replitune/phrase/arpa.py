@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.phrase.arrays import ArrayFile, load_array
 from replitune.phrase.encode import BEGIN, END, UNKNOWN
-from replitune.running.files import atomic_open, read_blocks, read_lines, read_text, write_json, write_lines
+from replitune.running.files import read_blocks, read_lines, read_text, write_json, write_lines
 
 IMPOSSIBLE = -99.0
 """log10 probability in place of a file's -inf."""
@@ -65,28 +65,6 @@ def save_words(folder: Path, words: list[str], order: int) -> None:
     """Write what a model's folder has besides arrays."""
     write_lines(folder / "words.txt", words)
     write_json(folder / "lm.json", {"format": 1, "order": order}, indent=None)
-
-
-def write_arpa(model: NgramModel, path: str | Path) -> None:
-    """Write ARPA text with nine digits, so that reading it gives the same float32 again."""
-    number = "{:.9g}".format
-    with atomic_open(path) as handle:
-        handle.write("\\data\\\n")
-        for n, grams in enumerate(model.ngrams, 1):
-            handle.write(f"ngram {n}={len(grams)}\n")
-        for n, grams in enumerate(model.ngrams, 1):
-            handle.write(f"\n\\{n}-grams:\n")
-            columns = [[model.words[i] for i in column] for column in grams.T.tolist()]
-            texts = map(" ".join, zip(*columns, strict=True))
-            probs = map(number, model.logprobs[n - 1].tolist())
-            if n < model.order:
-                rests = map(number, (model.backoffs[n - 1] + 0.0).tolist())
-                lines = map("\t".join, zip(probs, texts, rests, strict=True))
-            else:
-                lines = map("\t".join, zip(probs, texts, strict=True))
-            handle.write("\n".join(lines))
-            handle.write("\n" if len(grams) else "")
-        handle.write("\n\\end\\\n")
 
 
 def read_arpa(path: str | Path, folder: Path) -> NgramModel:

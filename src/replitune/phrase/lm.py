@@ -24,7 +24,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.errors import ReplituneError
 from replitune.leaf import inlined, leaf, prefetch
 from replitune.phrase.arpa import UNKNOWN_LOGPROB, NgramModel
 from replitune.phrase.arrays import frozen, load_array, save_array
@@ -205,14 +204,6 @@ class LanguageModel:
     @classmethod
     def build(cls, model: NgramModel) -> LanguageModel:
         words = list(model.words)
-        if len(set(words)) != len(words):
-            raise ReplituneError("a word occurs twice among the unigrams of a language model")
-        for needed in ("<s>", "</s>"):
-            if needed not in words:
-                raise ReplituneError(
-                    "the language model has no sentence boundaries", expected=f"{needed} among its unigrams"
-                )
-        unigrams = len(words)
         if "<unk>" not in words:
             words.append("<unk>")
         ln10 = np.float32(math.log(10.0))
@@ -225,11 +216,6 @@ class LanguageModel:
             length[:root] = 1
             nodes["logprob"][:root] = UNKNOWN_LOGPROB * ln10
             ids = model.ngrams[0][:, 0]
-            if len(ids) != unigrams or len(np.unique(ids)) != unigrams:
-                raise ReplituneError(
-                    "the language model does not list each of its words once as a unigram",
-                    found=f"{len(ids)} unigrams, {unigrams} words",
-                )
             nodes["logprob"][ids] = model.logprobs[0] * ln10
             if order > 1:
                 nodes["backoff"][ids] = model.backoffs[0] * ln10

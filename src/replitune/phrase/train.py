@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,14 +48,6 @@ class Cleaned:
     empty: int
     long: int
     ratio: int
-
-
-def train_phrase_system(
-    source: Sequence[str], target: Sequence[str], settings: PhraseSettings, out: str | Path, **inputs: Any
-) -> Path:
-    """Train a model on the pairs (`source[i]`, `target[i]`) and write the folder `out`; `inputs` as
-    in `train_system`."""
-    return train_system(phrase_kind(settings), source, target, settings, out, **inputs)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ def program(path: Path, script: Path) -> None:
 @pytest.fixture(scope="session")
 def moses(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with bin/moses, scripts/training/mert-moses.pl, and moses.ini."""
+    from phrase_models import train_phrase_system
     from replitune.phrase.settings import PhraseSettings
-    from replitune.phrase.train import train_phrase_system
 
     folder = tmp_path_factory.mktemp("moses")
     source, target = synthetic_train(5, 300)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import random
 import re
 import shutil
@@ -174,6 +175,40 @@ def test_the_archive_itself_can_be_verified(unpacked: Path, replitune):
     ran = replitune("verify", unpacked)
     assert ran.code == 0, ran.out + ran.err
     assert "14 tables of tests derived again: all as recorded" in ran.out
+
+
+IRREGULAR = {
+    "a named pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link that leads back to itself": lambda path: path.symlink_to(path.name),
+}
+
+
+@pytest.mark.parametrize("where", ["unpacked", "copy"])
+def test_only_regular_files_are_opened_in_what_came_from_others(
+    where: str, replitune, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+):
+    """One file of every kind is replaced; nothing waits for it, and nothing is a traceback."""
+    folder: Path = request.getfixturevalue(where)
+    monkeypatch.chdir(folder)
+    first: dict[tuple[str, ...], Path] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        first.setdefault((path.relative_to(folder).parts[0], path.suffix), path)
+    words = {"unpacked": ["check", "--data", "experiment.yaml"], "copy": ["verify", "."]}[where]
+    seen = set()
+    for number, path in enumerate(first.values()):
+        kept = path.read_bytes()
+        path.unlink()
+        what, make = [*IRREGULAR.items()][number % len(IRREGULAR)]
+        make(path)
+        ran = replitune(*words)
+        assert ran.code in (0, 2), ran.err
+        if what in ran.out + ran.err:
+            seen.add(what)
+        path.unlink()
+        path.write_bytes(kept)
+    assert seen
+    assert replitune(*words).code == 0
 
 
 def test_the_same_results_give_the_same_archive(

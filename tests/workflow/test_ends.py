@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -148,20 +149,43 @@ def test_jobs_that_have_ended_do_not_wake_the_scheduler_again(snakemake: Snakema
     assert 0 < most < seeds
 
 
-def test_a_run_killed_at_the_end_of_the_kernels_forgets_nothing(snakemake: Snakemake):
+@pytest.mark.parametrize("ended", ["killed", "stopped"])
+def test_a_run_that_ended_with_the_kernels_forgets_nothing(snakemake: Snakemake, ended: str):
     """Snakemake would make the kernels again, and end well without anything else."""
     snakemake.write(TINY)
     snakemake.run("--until", "kernels")
     results = snakemake.folder / "results" / "tiny"
-    # as `kill -9` leaves it
-    dead = subprocess.Popen(["sleep", "100"])
-    owner = Process(machine(), dead.pid, mark_of(dead.pid) or "")
-    dead.kill()
-    dead.wait()
-    (results / ".run.lock").write_bytes(owner.written)
+    if ended == "killed":
+        dead = subprocess.Popen(["sleep", "100"])
+        owner = Process(machine(), dead.pid, mark_of(dead.pid) or "")
+        dead.kill()
+        dead.wait()
+        (results / ".run.lock").write_bytes(owner.written)
     mark_incomplete(snakemake.folder, "results/tiny/.kernels")
     planned = snakemake.planned("--rerun-incomplete")
+    assert "kernels" not in planned, "their record says that they are compiled"
+    assert planned["report"] == planned["manifest"] == 1
+    (results / "logs/kernels/kernels.json").unlink()
+    planned = snakemake.planned("--rerun-incomplete")
     assert planned["kernels"] == planned["report"] == planned["manifest"] == 1
+
+
+def test_what_is_asked_for_is_there_when_a_run_ends_well(snakemake: Snakemake):
+    """Snakemake ends well when a job that others wait for is made again and their input is ancient."""
+    snakemake.write(TINY)
+    results = snakemake.folder / "results" / "tiny"
+    results.mkdir(parents=True)
+    (results / ".kernels").touch()
+    wrong = snakemake.folder / "Snakefile"
+    wrong.write_text(
+        f"include: {str(snakemake.snakefile)!r}\n"
+        "rule again:\n    output: AT.kernels\n    shell: 'touch {output}'\n"
+    )
+    (snakemake.folder / ".snakemake").mkdir()
+    mark_incomplete(snakemake.folder, "results/tiny/.kernels")
+    ran = replace(snakemake, snakefile=wrong)("all", "--rerun-incomplete")
+    assert ran.returncode == 1
+    assert "Snakemake ended before everything was made" in "\n".join(last_message(ran.stderr))
 
 
 def test_sigterm_lets_running_jobs_end(snakemake: Snakemake):

@@ -30,21 +30,22 @@ def read_experiment():
 EXPERIMENT = read_experiment()
 AT = EXPERIMENT.at
 
-# Compiled once, before jobs start in parallel; the age of the file does not matter to them.
+# Compiled once, before jobs start in parallel; the age of the file does not matter to them. No rule makes
+# it while it is there: whatever depends on an ancient file that is made again is forgotten by Snakemake 9.
 KERNELS = ancient(AT.kernels)
 
 
-def forget_if_half_made(name):
-    """Remove a file if the last run was killed after its job had ended and before Snakemake noted it.
-    Snakemake 9 would make it again, and forget what depends on it, since it is ancient.
-    """
-    run = EXPERIMENT.folder / RUN
-    if locks.died_here(EXPERIMENT.folder / locks.RUN) and run.exists():
-        if Path(name).exists() and Path(name).stat().st_mtime >= run.stat().st_mtime:
-            Path(name).unlink()
+def is_compiled():
+    """Whether the kernels are compiled. If their job was stopped after it had made the file and before it
+    had written its record, the file is removed, unless the run is at work now."""
+    if not Path(AT.kernels).exists():
+        return False
+    names = "kernels", "kernels"
+    stopped = Path(AT.log(*names)).exists() and not is_done(AT.record(*names))
+    if stopped and not locks.is_held(EXPERIMENT.folder / locks.RUN):
+        Path(AT.kernels).unlink(missing_ok=True)
+    return Path(AT.kernels).exists()
 
-
-forget_if_half_made(AT.kernels)
 
 # what is not Python: Java, Marian, Moses
 PROGRAMS = "../../envs/programs.yaml"

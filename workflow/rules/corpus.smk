@@ -71,7 +71,7 @@ rule corpus_inputs:
 
 rule kernels:
     output:
-        AT.kernels,
+        [] if is_compiled() else AT.kernels,
     log:
         **logs("kernels", "kernels"),
     # first of all, because all other long jobs wait for it
@@ -82,8 +82,8 @@ rule kernels:
     resources:
         **amounts("kernels", runtime=20),
     params:
-        # takes `output`, so that a change of the settings does not compile again: jobs compile what
-        # they lack, and Snakemake 9 forgets what depends on an ancient file that it makes again
+        # takes `output`, so that a change of the settings does not compile again where results are in a
+        # storage: jobs compile what they lack
         job=lambda wildcards, output: job_settings("kernels")(wildcards),
     message:
         "compile kernels (once on a new machine: about 70 CPU seconds)"

@@ -179,14 +179,23 @@ def leave_word(jobs):
 
 
 def after_last_job():
-    """Flush Snakemake's records to the disk, as results are; and check that every result was made
-    from the present version of its inputs, whatever the clock says.
+    """Flush Snakemake's records to the disk, as results are; and check that everything that was asked for
+    is there, and that every result was made from the present version of its inputs, whatever the clock
+    says.
 
-    A run that was to make only some results, and made no manifest, is not checked."""
+    The inputs are not checked by a run that was to make only some results, and made no manifest.
+    """
     flush_all(Path.cwd())
-    if made(AT.manifest) in (None, BEFORE.get("manifest")):
-        return
     with one_message():
+        if missing := probe.missing_targets(workflow):
+            raise ReplituneError(
+                "Snakemake ended before everything was made",
+                file=missing[0],
+                found=f"{len(missing)} of its targets missing",
+                fix="run it again",
+            )
+        if made(AT.manifest) in (None, BEFORE.get("manifest")):
+            return
         check_origins(EXPERIMENT.folder.absolute())
 
 

@@ -79,6 +79,8 @@ def _reported(command: Callable[..., int], *given: Any) -> int:
         sys.stdout.flush()
         return code
     except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would end the last words
         code, text = _fault(error)
         if text is None:
             raise

@@ -16,7 +16,7 @@ from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.experiment.sizes import Sizes
-from replitune.running.files import free_mb, memory
+from replitune.running.files import bytes_of, free_mb, memory
 
 SAMPLE = 10_000
 """Lines of the training text from which its languages are learnt."""
@@ -87,7 +87,7 @@ def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
     seconds: dict[str, list[float]] = defaultdict(list)
     for path in manifests:
         try:
-            jobs = json.loads(path.read_text("utf-8"))["jobs"]
+            jobs = json.loads(bytes_of(path))["jobs"]
             for name, record in jobs.items():
                 seconds[name.partition("/")[0]].append(float(record["cpu_seconds"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -279,7 +279,7 @@ def peeking(experiment: Experiment) -> list[str]:
     if experiment.looks is not None:
         return []
     try:
-        manifest = json.loads((experiment.folder / "manifest.json").read_text("utf-8"))
+        manifest = json.loads(bytes_of(experiment.folder / "manifest.json"))
         names = [str(name).split("/") for name in manifest["files"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -94,7 +94,9 @@ class Sizes:
 def _unpacked(path: Path) -> float:
     """Bytes when unpacked; gzip writes them at the end of a file, up to 4 GB."""
     size = path.stat().st_size
-    with open(path, "rb") as file:
+    from replitune.running.files import open_regular
+
+    with open_regular(path) as file:
         if file.read(2) != b"\x1f\x8b" or size < 18:
             return size
         file.seek(-4, 2)

@@ -27,7 +27,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.ledger.manifest import NAME, difference, experiment_of, read_manifest, stays_inside
 from replitune.ledger.records import PAGE, remove_remains
 from replitune.replicas import Replica
-from replitune.running.files import atomic_open
+from replitune.running.files import atomic_open, open_regular
 from replitune.settings import plain
 
 PACKED = ("answers", "decodes", "derivations", "looks", "stats", "tests", "studies", "tables", "figures")
@@ -112,7 +112,7 @@ def _add(tar: tarfile.TarFile, name: str, content: Path | bytes) -> None:
         tar.addfile(member, io.BytesIO(content))
         return
     member.size = content.stat().st_size
-    with open(content, "rb") as handle:
+    with open_regular(content) as handle:
         tar.addfile(member, handle)
 
 

@@ -25,7 +25,7 @@ from replitune.ledger.manifest import require_experiment
 from replitune.ledger.records import FOLDERS, PAGE, maker
 from replitune.ledger.runs import NAME as RUN
 from replitune.ledger.runs import ended_well, read_run
-from replitune.running.files import HALF_MADE, sha256_file
+from replitune.running.files import HALF_MADE, bytes_of, sha256_file
 from replitune.running.locks import any_at_work
 
 ABOUT = (".made/", "logs/", "benchmarks/")
@@ -201,7 +201,7 @@ def _messages(folder: Path, own: Belongings, sizes: dict[str, int]) -> list[str]
 
 def _is_record(path: Path) -> bool:
     try:
-        record = json.loads(path.read_text("utf-8"))
+        record = json.loads(bytes_of(path))
         return bool(record["command"][0] == "replitune") and "outputs" in record
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return False
@@ -224,7 +224,7 @@ def _checkpoints(folder: Path, own: Belongings, sizes: dict[str, int]) -> list[s
 
 def _is_checkpoint(folder: Path) -> bool:
     try:
-        return "fingerprint" in json.loads((folder / "state.json").read_text("utf-8"))
+        return "fingerprint" in json.loads(bytes_of(folder / "state.json"))
     except (OSError, ValueError, TypeError):
         return [path.name for path in folder.iterdir()] == ["lock"]
 

@@ -20,7 +20,7 @@ from replitune.experiment.stage import paths_of
 from replitune.ledger.manifest import NAME as MANIFEST
 from replitune.ledger.records import maker, records, result_files, sha256_in
 from replitune.ledger.runs import ended_well
-from replitune.running.files import remove
+from replitune.running.files import bytes_of, open_regular, remove
 
 EMPTY = hashlib.sha256().hexdigest()
 PARQUET = b"PAR1"
@@ -82,11 +82,11 @@ def _is_readable(path: Path) -> bool:
     """JSON is read in full, of Parquet only the two ends."""
     if path.suffix == ".json":
         with contextlib.suppress(ValueError):
-            json.loads(path.read_bytes())
+            json.loads(bytes_of(path))
             return True
         return False
     if path.suffix == ".parquet":
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             begin = handle.read(4)
             handle.seek(-min(4, path.stat().st_size), 2)
             return begin == handle.read() == PARQUET

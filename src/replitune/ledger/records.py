@@ -26,7 +26,15 @@ from typing import Any, NamedTuple
 
 from replitune.errors import ReplituneError
 from replitune.ledger.provenance import cpu_type, printable, versions
-from replitune.running.files import atomic_open, remove, sha256_file, together, write_json, written
+from replitune.running.files import (
+    atomic_open,
+    bytes_of,
+    remove,
+    sha256_file,
+    together,
+    write_json,
+    written,
+)
 
 FOLDERS = (
     "corpus",
@@ -348,7 +356,7 @@ def _whole(results: Path, name: str) -> Path:
 def _read(path: Path) -> dict[str, Any]:
     """A record; empty if it is missing or damaged."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(bytes_of(path))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -19,7 +19,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import resolve
 from replitune.experiment.settings import ExperimentSettings
 from replitune.ledger.records import remove_remains
-from replitune.running.files import atomic_open
+from replitune.running.files import atomic_open, bytes_of
 from replitune.running.processes import Process
 from replitune.settings import plain
 
@@ -71,7 +71,7 @@ def ended_well(folder: Path) -> bool:
 def read_run(folder: Path) -> Run | None:
     """The last run; None if there is no record of it, or one of another version."""
     try:
-        return msgspec.json.decode((folder / NAME).read_bytes(), type=Run)
+        return msgspec.json.decode(bytes_of(folder / NAME), type=Run)
     except (OSError, ValueError):
         return None
 

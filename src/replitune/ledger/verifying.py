@@ -23,7 +23,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import belongings
 from replitune.ledger.manifest import difference, experiment_in, experiment_of, read_manifest, stays_inside
 from replitune.ledger.records import maker, records, result_files, sha256_in
-from replitune.running.files import read_lines, sha256_file, sha256_lines
+from replitune.running.files import bytes_of, read_lines, sha256_file, sha256_lines
 from replitune.running.parquet import parquet_file
 
 SHOWN = 5
@@ -307,6 +307,6 @@ def _is_numerical(here: Path, there: Path) -> bool:
         different, close = compare_tables(here, there)
         return close > 0 and not different
     try:
-        return here.suffix == ".json" and is_close(*(json.loads(p.read_bytes()) for p in (here, there)))
+        return here.suffix == ".json" and is_close(*(json.loads(bytes_of(p)) for p in (here, there)))
     except ValueError:
         return False

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError
 from replitune.phrase.arrays import ArrayFile, load_array
 from replitune.phrase.encode import BEGIN, END, UNKNOWN
-from replitune.running.files import read_blocks, read_lines, read_text, write_json, write_lines
+from replitune.running.files import (
+    open_regular,
+    read_blocks,
+    read_lines,
+    read_text,
+    write_json,
+    write_lines,
+)
 
 IMPOSSIBLE = -99.0
 """log10 probability in place of a file's -inf."""
@@ -117,7 +124,7 @@ class _Text:
 
     def __init__(self, path: str | Path) -> None:
         """Refuses KenLM's binary format with a message of its own."""
-        with contextlib.suppress(OSError), open(path, "rb") as handle:
+        with contextlib.suppress(OSError), open_regular(path) as handle:
             if handle.read(7) == b"mmap lm":
                 raise ReplituneError(
                     "a binary KenLM file", file=path, expected="an ARPA file", fix="give the ARPA file"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
-from replitune.running.files import atomic_open
+from replitune.running.files import atomic_open, bytes_of
 from replitune.tuning.forest import Forests
 from replitune.tuning.hypothesis_statistics import KnownStatistics
 from replitune.tuning.loop import Decoded
@@ -43,7 +43,7 @@ class FirstDecoding:
         if not np.array_equal(weights, self.start):
             return None
         try:
-            data = self.path.read_bytes()
+            data = bytes_of(self.path)
         except OSError:
             return None
         if data[:SIZE] != self._digest(data[SIZE:]):

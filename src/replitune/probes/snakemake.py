@@ -38,6 +38,18 @@ def planned(workflow: Any) -> list[Planned] | None:
     )
 
 
+def missing_targets(workflow: Any) -> list[str]:
+    """What a run was to make, directly, and is not there; nothing where that cannot be known."""
+
+    def missing() -> list[str]:
+        dag = workflow.dag
+        jobs = {*dag.targetjobs} & {*dag.jobs}  # without those that --omit-from or --batch leaves out
+        targets = {file for job in jobs for file in (*job.input, *job.output)}
+        return sorted(str(file) for file in targets if not workflow.async_run(file.exists()))
+
+    return _ask(missing, [])
+
+
 def parallel(workflow: Any) -> int:
     """How many jobs may run at once; where that is not limited, how many cores there are."""
     asked = _ask(lambda: (of := workflow.resource_settings).nodes or of.cores, None)

@@ -22,6 +22,7 @@ from replitune.readers.separated import Separated
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.readers.tabular import ABSENT, Tabular
+from replitune.running.files import check_unpacked, open_regular
 
 WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """The numbers that Inspect uses for correct, partial, incorrect, no answer, and for yes and no."""
@@ -129,14 +130,12 @@ def _whole(epoch: Any) -> str:
 def _log_samples(path: Path, beginning: Beginning) -> tuple[str, list[Sample]]:
     """The id and the samples of a log, which is one evaluation of one model."""
     if beginning.data[:2] == b"PK":
-        header, samples = _unpacked(path)
+        header, *samples = _unpacked(path)
     else:
         header = of_kind(dict, json_of(path, "a log of Inspect"), path, 1, "log")
         samples = of_kind(list, header.get("samples"), path, 1, "samples")
-    about = of_kind(dict, header.get("eval"), path, 1, "eval")
+    about = of_kind(dict, of_kind(dict, header, path, 1, "log").get("eval"), path, 1, "eval")
     model, task = str(about.get("model", "")), str(about.get("task", ""))
-    if not of_kind(list, samples, path, 1, "samples"):
-        raise ReplituneError("a log without samples", file=path, expected="a log of Inspect")
     found: list[Sample] = []
     for number, item in enumerate(samples, start=1):
         sample = of_kind(dict, item, path, number, "sample")
@@ -148,19 +147,30 @@ def _log_samples(path: Path, beginning: Beginning) -> tuple[str, list[Sample]]:
             for name, score in given.items()
         }
         found.append((number, model, task, str(sample["id"]), _whole(sample.get("epoch", 1)), scores))
+    if not found:
+        raise ReplituneError("a log without samples", file=path, expected="a log of Inspect")
     return str(about.get("eval_id") or f"{about.get('run_id')} {about.get('task_id')}"), found
 
 
-def _unpacked(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The header of an ``.eval`` file, and its samples."""
+def _unpacked(path: Path) -> Iterator[Any]:
+    """The header of an ``.eval`` file, then the id, epoch and scores of each sample: what was said is most
+    of a log, and not kept."""
     try:
-        with zipfile.ZipFile(path) as packed:
+        with open_regular(path) as file, zipfile.ZipFile(file) as packed:
             names = packed.namelist()
             start = "header.json" if "header.json" in names else "_journal/start.json"
-            if "summaries.json" in names:
-                return _member(packed, start), _member(packed, "summaries.json")
+            is_short = "summaries.json" in names
             parts = sorted(n for n in names if n.startswith("samples/") and n.endswith(".json"))
-            return _member(packed, start), [_member(packed, name) for name in parts]
+            needed = [start, *(["summaries.json"] if is_short else parts)]
+            size = sum(packed.getinfo(name).file_size for name in needed)
+            check_unpacked(path, path.stat().st_size, size, is_json=True)
+            yield _member(packed, start)
+            if is_short:
+                yield from of_kind(list, _member(packed, "summaries.json"), path, 1, "samples")
+                return
+            for number, name in enumerate(parts, start=1):
+                sample = of_kind(dict, _member(packed, name), path, number, "sample")
+                yield {key: sample[key] for key in ("id", "epoch", "scores") if key in sample}
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, struct.error) as error:
         raise ReplituneError(
             "an incomplete or damaged log of Inspect",

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from replitune.errors import ReplituneError, did_you_mean
 from replitune.readers.settings import ColumnNames
-from replitune.running.files import GZIP_MAGIC
+from replitune.running.files import GZIP_MAGIC, open_regular, unpacked_bytes
 
 ENOUGH = 1 << 16
-"""Bytes at the beginning of a file, by which its format is recognised."""
+"""Bytes at the beginning of a file, by which its format is recognised; more if it has longer lines."""
 
 FEW = 3
 """How many examples of a mistake are shown."""
@@ -39,11 +39,15 @@ class Beginning:
         try:
             if path.is_dir():
                 return cls(path, b"")
-            with open(path, "rb") as handle:
+            with open_regular(path) as packed:
+                is_packed = packed.peek(2)[:2] == GZIP_MAGIC
+                size = path.stat().st_size
+                most = unpacked_bytes(size) if is_packed else size
+                handle = gzip.GzipFile(fileobj=packed) if is_packed else packed
                 data = handle.read(ENOUGH)
-            if data[:2] == GZIP_MAGIC:
-                with gzip.open(path) as packed:
-                    data = packed.read(ENOUGH)
+                # the header and the first row of a table, however long they are
+                while b"\0" not in data and data.count(b"\n") < 2 and (more := handle.readline(most)):
+                    data += more
         except (FileNotFoundError, ValueError):
             raise ReplituneError(
                 "no such file", file=path, fix=f"check the path; a relative one starts at {Path.cwd()}"

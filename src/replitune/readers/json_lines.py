@@ -14,10 +14,10 @@ from replitune.errors import ReplituneError
 from replitune.readers.columns import NUMBERS, Choice
 from replitune.readers.interface import Beginning
 from replitune.readers.tabular import Numbered, Tabular, opened
-from replitune.running.files import read_lines
+from replitune.running.files import read_text, split_lines
 
-BLOCK = 1 << 23
-"""Bytes that are parsed at once; a line must be shorter."""
+BLOCK, LARGEST_BLOCK = 1 << 23, (1 << 31) - 1
+"""Bytes that are parsed at once; a line must be shorter, so the larger number is for long lines."""
 
 KINDS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
 
@@ -44,18 +44,24 @@ class JsonLines(Tabular):
             if role in NUMBERS and kind == pa.int64():
                 kind = pa.float64()
             fields.append((name, kind))
-        with opened(path) as source:
-            return pyarrow.json.read_json(
-                source,
-                read_options=pyarrow.json.ReadOptions(block_size=BLOCK),
-                parse_options=pyarrow.json.ParseOptions(
-                    explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
-                ),
-            )
+        options = pyarrow.json.ParseOptions(
+            explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+        )
+
+        def parsed(block: int) -> pa.Table:
+            with opened(path) as source:
+                size = max(1, min(block, source.size()))
+                reading = pyarrow.json.ReadOptions(block_size=size)
+                return pyarrow.json.read_json(source, read_options=reading, parse_options=options)
+
+        try:
+            return parsed(BLOCK)
+        except pa.ArrowInvalid:
+            return parsed(LARGEST_BLOCK)
 
     @staticmethod
     def numbered(path: Path) -> Iterator[Numbered]:
-        for number, text in enumerate(read_lines(path), start=1):
+        for number, text in enumerate(split_lines(read_text(path)), start=1):
             if text.strip():
                 yield number, _row(path, number, text)
 

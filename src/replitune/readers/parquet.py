@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.readers.columns import Choice
@@ -39,7 +38,7 @@ class Parquet(Tabular):
     @staticmethod
     def load(path: Path, choice: Choice) -> pa.Table:
         columns = [name for _, name in choice.columns]
-        schema = pq.read_schema(path)
+        schema = parquet_file(path).schema_arrow
         kinds = (pa.string(), pa.large_string())
         texts = [name for name in columns if schema.field(name).type in kinds]
         return parquet_file(path, read_dictionary=texts, memory_map=True).read(columns=columns)

@@ -122,7 +122,7 @@ def json_of(path: Path, expected: str) -> Any:
 
 def json_values(path: Path, expected: str, most: float = math.inf) -> list[Any]:
     """The JSON values of a file, one after the other."""
-    text, values, at = read_text(path), list[Any](), 0
+    text, values, at = read_text(path, is_json=True), list[Any](), 0
     decode = json.JSONDecoder().raw_decode
     try:
         while not values or at < len(text):

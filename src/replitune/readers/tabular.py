@@ -19,7 +19,7 @@ from replitune.readers.columns import BOOLEANS, NUMBERS, RUN_COLUMN, Choice, cho
 from replitune.readers.interface import Reader, ScoreRows, brief
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
-from replitune.running.files import GZIP_MAGIC, read_bytes
+from replitune.running.files import GZIP_MAGIC, open_regular, read_bytes
 
 ABSENT = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Cells of a text file that mean a missing score."""
@@ -116,7 +116,7 @@ def no_rows(file: str | None) -> ReplituneError:
 
 def opened(path: Path) -> pa.NativeFile:
     """The content of a text file, decompressed and without a byte order mark."""
-    with open(path, "rb") as handle:
+    with open_regular(path) as handle:
         start = handle.read(3)
     if start[:2] == GZIP_MAGIC:
         data = read_bytes(path)

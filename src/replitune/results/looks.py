@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from replitune.errors import ReplituneError
 from replitune.results.looking import next_look
 from replitune.results.rows import row_schema, write_table
 from replitune.results.wording import count
 from replitune.running.files import atomic_open
+from replitune.running.parquet import parquet_file
 from replitune.significance.looks.record import Abandoned, Look, PairLook, Plan, Record, read_record
 from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.store import read_metadata, read_systems
@@ -144,7 +144,7 @@ def read_batches(paths: Sequence[Path]) -> tuple[SegmentStatistics, dict[str, di
         metadata = read_metadata(path)
         for name, lost in (metadata.missing if metadata else {}).items():
             missing.setdefault(name, {}).update(lost)
-        if pq.read_metadata(path).num_rows == 0:
+        if parquet_file(path).metadata.num_rows == 0:
             continue
         batch = read_systems([path])
         if first is None:

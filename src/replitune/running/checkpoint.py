@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from replitune.running.files import atomic_open, remove, sha256_file
+from replitune.running.files import atomic_open, bytes_of, remove, sha256_file
 from replitune.running.locks import held
 from replitune.settings import plain
 
@@ -58,7 +58,7 @@ class Checkpoint:
     def _whole_state(self) -> dict[str, Any] | None:
         """The state, if it and all files that it names are as they were written."""
         try:
-            state: dict[str, Any] = json.loads((self.folder / _STATE).read_text(encoding="utf-8"))
+            state: dict[str, Any] = json.loads(bytes_of(self.folder / _STATE))
             recorded = state.pop("sha256")
             files = state["files"].items()
             whole = recorded == fingerprint(state) and all(

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from replitune.errors import ReplituneError
-from replitune.running.files import atomic_open
+from replitune.running.files import atomic_open, bytes_of, open_regular
 
 IN_FOLDER = "failed.json"
 """The name of the record in an output that is a folder."""
@@ -52,10 +52,10 @@ def read_failure(path: str | Path) -> Failure | None:
     if path.is_dir():
         path = path / IN_FOLDER
     try:
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             if handle.read(len(_START)) != _START:
                 return None
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(bytes_of(path))
         return Failure(**record["failed"]) if set(record) == {"failed"} else None
     except (OSError, ValueError, TypeError):
         return None
@@ -94,7 +94,7 @@ def last_words(logs: Mapping[str, str | Path]) -> str:
 def last_message(log: Path) -> str:
     """The message of replitune at the end of a log, or else its last three lines."""
     try:
-        lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
+        lines = bytes_of(log).decode("utf-8", "replace").rstrip().splitlines()
     except OSError:
         return "its log is not on this machine"
     begins = [i for i, line in enumerate(lines) if line.startswith("replitune: ")]

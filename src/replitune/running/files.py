@@ -21,6 +21,7 @@ import re
 import resource
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -34,9 +35,11 @@ GZIP_MAGIC = b"\x1f\x8b"
 LONGEST_LINE = 1_000_000
 """The most characters of a segment: twice as many as in a book."""
 
-BOMB = 200
-"""Text unpacks to a few times its packed size. Data that unpacks to more than so many times its size,
-and to more than `HARMLESS` bytes, is not text."""
+UNPACKED_MB, UNPACKED_RATIO = "REPLITUNE_UNPACKED_MB", "REPLITUNE_UNPACKED_RATIO"
+"""Environment variables: the most megabytes of JSON that a compressed file may contain; and how many times
+its size any compressed file may contain, if that is more than `HARMLESS` bytes."""
+USUAL = {UNPACKED_MB: 512, UNPACKED_RATIO: 100}
+"""JSON takes ten times its size in memory. Text unpacks to a few times its size, logs to 20 times."""
 HARMLESS = 64 << 20
 
 
@@ -89,7 +92,40 @@ written: dict[Path, None] = {}
 """Files and folders that this process has renamed to their final names, in order."""
 
 
-def read_bytes(path: str | Path) -> bytes:
+def limit(variable: str) -> int:
+    """What one of the variables in `USUAL` says."""
+    given = os.environ.get(variable, str(USUAL[variable]))
+    if not (given.isascii() and given.isdecimal()):
+        raise ReplituneError(
+            f"{variable} is not a number",
+            found=given,
+            expected=f"a whole number, such as {USUAL[variable]}",
+        )
+    return int(given)
+
+
+def unpacked_bytes(packed: int, *, is_json: bool = False) -> int:
+    """The most bytes to which a file of `packed` bytes is unpacked."""
+    allowed = max(HARMLESS, limit(UNPACKED_RATIO) * packed)
+    return min(allowed, limit(UNPACKED_MB) << 20) if is_json else allowed
+
+
+def check_unpacked(path: str | Path, packed: int, size: int, *, is_json: bool = False) -> None:
+    """Refuse a compressed file that has `size` bytes, or at least as many, when it is unpacked."""
+    if size <= unpacked_bytes(packed, is_json=is_json):
+        return
+    by_ratio = size > unpacked_bytes(packed)
+    variable = UNPACKED_RATIO if by_ratio else UNPACKED_MB
+    raise ReplituneError(
+        "compressed data that unpacks to too much",
+        file=path,
+        found=f"{size:,} bytes or more in {packed:,}",
+        expected=f"at most {limit(variable):,} " + ("times its size" if by_ratio else "MB"),
+        fix=f"if you trust it, set {variable} to a larger number",
+    )
+
+
+def read_bytes(path: str | Path, *, is_json: bool = False) -> bytes:
     """The content of `path`, unpacked if it is gzip."""
     path = Path(path)
     most = largest_text()
@@ -100,15 +136,54 @@ def read_bytes(path: str | Path) -> bytes:
         raise _too_large(path, most)
     if data[:2] == GZIP_MAGIC:
         with _undamaged(path):
-            data = _unpacked(data, path, most)
+            data = _unpacked(data, path, most, is_json)
     return data
+
+
+OPEN_ALREADY = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Names of what this process was given open, such as standard input and `<(zcat x.gz)`."""
+
+
+def require_regular(path: str | Path) -> None:
+    """Refuse what would be waited for without end: named pipes, sockets, devices, links in a circle. An
+    archive that somebody else made may contain them. What is not there is for the caller to say."""
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError:  # a NUL in the name
+        return
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            return
+        found = "a link that leads back to itself"
+    else:
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith(OPEN_ALREADY):
+            return
+        found = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise ReplituneError(
+        "not a regular file",
+        file=path,
+        found=found,
+        fix="remove it, or put the file there (what another program writes: `/dev/stdin`)",
+    )
+
+
+def open_regular(path: str | Path) -> io.BufferedReader:
+    """A regular file, opened for reading bytes."""
+    require_regular(path)
+    return open(path, "rb")
+
+
+def bytes_of(path: str | Path) -> bytes:
+    """The bytes of a regular file, as they are."""
+    with open_regular(path) as handle:
+        return handle.read()
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading bytes, or raise an error that says why it cannot be opened."""
     try:
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             yield handle
     except (FileNotFoundError, ValueError):  # a NUL in a name is a ValueError
         raise ReplituneError(
@@ -144,10 +219,9 @@ def _all_of(handle: IO[bytes], most: int) -> bytes:
     return b"".join(pieces) if len(pieces) != 1 else pieces[0]
 
 
-def _unpacked(data: bytes, path: Path, most: int) -> bytes:
+def _unpacked(data: bytes, path: Path, most: int, is_json: bool) -> bytes:
     """The content of gzip data. It is unpacked in pieces, so that a small file that unpacks to terabytes
     is refused before it fills the memory."""
-    allowed = min(most, max(HARMLESS, BOMB * len(data)))
     pieces: list[bytes] = []
     size = 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
@@ -155,13 +229,7 @@ def _unpacked(data: bytes, path: Path, most: int) -> bytes:
             size += len(piece)
             if size > most:
                 raise _too_large(path, most)
-            if size > allowed:
-                raise ReplituneError(
-                    "gzip data that unpacks to far more than text does",
-                    file=path,
-                    found=f"more than {allowed:,} bytes from {len(data):,}",
-                    fix="if you trust it, unpack it first",
-                )
+            check_unpacked(path, len(data), size, is_json=is_json)
             pieces.append(piece)
     return b"".join(pieces)
 
@@ -176,9 +244,9 @@ def _too_large(path: Path, most: int) -> ReplituneError:
     )
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, *, is_json: bool = False) -> str:
     """The text of `path`: strict UTF-8, no NUL, no byte order mark."""
-    return _decoded(read_bytes(path), path)
+    return _decoded(read_bytes(path, is_json=is_json), path)
 
 
 def _decoded(data: bytes, path: str | Path, lines: int = 0, offset: int = 0) -> str:
@@ -262,7 +330,7 @@ def read_lines(path: str | Path) -> list[str]:
 
 def sha256_file(path: str | Path) -> str:
     """Hexadecimal SHA-256 of the bytes on disk."""
-    with open(path, "rb") as handle:
+    with open_regular(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replitune.running.files import memory
+from replitune.running.files import memory, require_regular
 
 NARROWEST = 4
 """The fewest bytes of a value in memory: an index into texts, or a small number."""
@@ -20,6 +20,7 @@ def parquet_file(path: str | Path, **options: Any) -> pq.ParquetFile:
     Reading starts by allocating memory for all rows that the file claims to have, so one wrong bit
     could use up all memory.
     """
+    require_regular(path)
     try:
         file = pq.ParquetFile(path, **options)
     except UnicodeDecodeError as error:

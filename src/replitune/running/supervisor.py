@@ -140,7 +140,9 @@ class Program:
     def stop(self, grace: float = GRACE) -> None:
         """End the process group, including children that outlive the program."""
         self._end_group(grace)
-        self._guard.communicate(b"done\n")
+        assert self._guard.stdin is not None
+        if not self._guard.stdin.closed:  # it may have been stopped before
+            self._guard.communicate(b"done\n")
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):  # bytes that the dead process never took

@@ -137,7 +137,7 @@ def _dictionary(codes: NDArray[np.int32], names: list[str]) -> pa.DictionaryArra
 def read_metadata(path: str | Path) -> StoreMetadata | None:
     """The metadata of a file; None for a file that does not have ours."""
     try:
-        schema = pq.read_schema(path)
+        schema = parquet_file(path).schema_arrow
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     raw = (schema.metadata or {}).get(METADATA_KEY)

@@ -53,9 +53,10 @@ def write_history(path: str | Path, rows: Sequence[Any], kind: type = Iteration)
 def read_dev_scores(path: str | Path) -> NDArray[np.float64] | None:
     """Dev score by iteration; None if the history has no dev scores."""
     import numpy as np
-    import pyarrow.parquet as pq
 
-    with open(path, "rb") as handle, pq.ParquetFile(handle) as file:
+    from replitune.running.parquet import parquet_file
+
+    with parquet_file(path) as file:
         if "dev_score" not in file.schema_arrow.names:
             return None
         column = file.read(columns=["dev_score"])["dev_score"]

@@ -84,11 +84,13 @@ class Engine:
 
 def interrupt(program: Program) -> None:
     """Interrupt Snakemake as Ctrl-C does: it ends its jobs and releases its lock. A second Ctrl-C does
-    not wait for that."""
+    not wait for that; any later one changes nothing."""
+    grace = GRACE
     try:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(program.process.pid, signal.SIGINT)
             program.process.wait(GRACE)
     except KeyboardInterrupt:
-        program.stop(grace=0)
-        raise
+        grace = 0
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    program.stop(grace)

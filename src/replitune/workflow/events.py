@@ -14,6 +14,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from replitune.running.files import bytes_of
+
 Event = dict[str, str]
 STARTED, FAILED, EXECUTES, ERROR = "started", "failed", "executes", "error"
 """A job has started; a job has failed; Snakemake is about to run jobs; Snakemake itself has failed."""
@@ -34,7 +36,7 @@ def forget_earlier(folder: Path) -> None:
 def read_events(path: Path) -> list[Event]:
     """The events on complete lines; none if there is no such file."""
     try:
-        lines = path.read_text("utf-8").splitlines(keepends=True)
+        lines = bytes_of(path).decode("utf-8").splitlines(keepends=True)
     except OSError:
         return []
     return [json.loads(line) for line in lines if line.endswith("\n")]

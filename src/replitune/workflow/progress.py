@@ -23,6 +23,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
 from replitune.experiment.stage import STAGES
 from replitune.ledger.runs import NAME, Run, ended_well, read_run
+from replitune.running.files import bytes_of, open_regular
 from replitune.workflow.events import failed_logs, file_of, read_events
 from replitune.workflow.job_files import JobFiles
 
@@ -182,7 +183,7 @@ class Progress:
             return
         begin = self._read.get(name, 0)
         try:
-            with open(self.files.log(name), "rb") as handle:
+            with open_regular(self.files.log(name)) as handle:
                 handle.seek(begin)
                 data = handle.read()
         except OSError:
@@ -338,7 +339,7 @@ class _Record(msgspec.Struct):
 
 def _finished(name: str, path: Path) -> Finished | None:
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=_Record)
+        record = msgspec.json.decode(bytes_of(path), type=_Record)
     except (OSError, ValueError):
         return None  # from another version, or removed in the meantime
     return Finished(name, record.seconds, record.cpu_seconds)
@@ -347,7 +348,7 @@ def _finished(name: str, path: Path) -> Finished | None:
 def _says_error(path: Path) -> bool:
     """Whether a log ends with an error message of replitune."""
     try:
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             handle.seek(max(path.stat().st_size - 4000, 0))
             return b"\nreplitune: " in b"\n" + handle.read()
     except OSError:

@@ -13,6 +13,7 @@ import msgspec
 
 from replitune.errors import ReplituneError
 from replitune.replicas import Replica, replica_ids
+from replitune.running.files import bytes_of
 
 SETTLED = "settled"
 """The difference is significant, and would be with all runs."""
@@ -211,7 +212,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_record(path: str | Path) -> Record:
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Record)
+        return msgspec.json.decode(bytes_of(path), type=Record)
     except (OSError, ValueError) as error:
         raise ReplituneError(
             "not a record of looks",

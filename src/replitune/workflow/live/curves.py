@@ -9,6 +9,7 @@ import msgspec
 
 from replitune.experiment.experiment import Experiment
 from replitune.replicas import Replica
+from replitune.running.files import bytes_of
 from replitune.workflow.progress import Progress
 
 DEV_SCORE = re.compile(r"\w+ (\d+): .*?\bdev \S+ (-?\d+(?:\.\d+)?)")
@@ -62,7 +63,7 @@ class Curves:
         try:
             changed = path.stat().st_mtime_ns
             if key not in self._states or self._states[key][0] != changed:
-                state = msgspec.json.decode(path.read_bytes(), type=_Checkpoint)
+                state = msgspec.json.decode(bytes_of(path), type=_Checkpoint)
                 self._states[key] = changed, [row.dev_score for row in state.content.history]
         except (OSError, ValueError):
             return []

@@ -15,10 +15,10 @@ import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from replitune.errors import ReplituneError
+from replitune.running.files import bytes_of
 from replitune.workflow.live.state import Live, State
 
 ADDRESS = "127.0.0.1"
@@ -95,7 +95,7 @@ class Server(ThreadingHTTPServer):
     def report(self) -> bytes | None:
         """The page of the report, if there is one."""
         try:
-            return Path(self.live.experiment.at.page).read_bytes()
+            return bytes_of(self.live.experiment.at.page)
         except OSError:
             return None
 

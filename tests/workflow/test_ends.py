@@ -183,7 +183,7 @@ def test_what_is_asked_for_is_there_when_a_run_ends_well(snakemake: Snakemake):
     )
     (snakemake.folder / ".snakemake").mkdir()
     mark_incomplete(snakemake.folder, "results/tiny/.kernels")
-    ran = replace(snakemake, snakefile=wrong)("all", "--rerun-incomplete")
+    ran = replace(snakemake, snakefile=wrong)("--rerun-incomplete", "all")
     assert ran.returncode == 1
     assert "Snakemake ended before everything was made" in "\n".join(last_message(ran.stderr))
 

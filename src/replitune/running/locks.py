@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from replitune.errors import ReplituneError
-from replitune.running.files import flush
+from replitune.running.files import bytes_of, flush, open_regular
 from replitune.running.processes import Process
 
 PATIENCE = 15.0
@@ -44,7 +44,7 @@ WITHOUT = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 def owner_of(path: Path) -> Process | None:
     """The process that holds a lock, or held it when it was killed."""
     try:
-        return Process.read(path.read_bytes())
+        return Process.read(bytes_of(path))
     except OSError:
         return None
 
@@ -128,7 +128,7 @@ def _take(handle: IO[bytes], path: Path) -> bool:
 def _sign(path: Path) -> int:
     """The time of the file, which is opened to read it, because network file systems cache it."""
     try:
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             return os.fstat(handle.fileno()).st_mtime_ns
     except OSError:
         return 0
@@ -188,7 +188,7 @@ def _is_locked(path: Path, byte: int, length: int) -> bool:
     """Whether another process has locked these bytes; a length of 0 means all bytes from `byte` on."""
     asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, byte, length, 0)
     try:
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             answer = fcntl.fcntl(handle, fcntl.F_GETLK, asked)
     except OSError:
         return False

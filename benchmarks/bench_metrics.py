@@ -28,9 +28,9 @@ from replitune.metrics.registry import get_metric
 from replitune.metrics.token_ids import encode
 from replitune.metrics.tokenizers import get_tokenizer
 from replitune.running.files import read_lines, write_lines
-from replitune.statistics.diagnosis import diagnose
 from replitune.statistics.outputs import Outputs, read_outputs
 from replitune.statistics.scoring import score_outputs
+from replitune.statistics.texts import TextChecks
 
 
 class Row(NamedTuple):
@@ -130,7 +130,8 @@ def replicas(data: Path, specs: list[str]) -> None:
                 10,
             )
             whole = cpu(lambda: score_outputs(metric, outputs, prepared), 10)  # noqa: B023
-            check = cpu(lambda: diagnose(system, outputs, refs), 10)  # noqa: B023
+            ids = [f"run-{n:03d}" for n, _ in enumerate(files, 1)]
+            check = cpu(lambda: TextChecks(refs).findings(system, ids, outputs), 10)  # noqa: B023
             print(
                 f"| {system} | {len(files)} | {spec} "
                 f"| {len(pairs.hyps) / pairs.inverse.size:.3f} | {1e3 * read:.1f} "

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from replitune.corpus.testset import TestSet
     from replitune.report.report import ComparisonReport, Report
     from replitune.statistics.outputs import Lines
-    from replitune.statistics.plausibility import Doubt
     from replitune.statistics.segments import SegmentStatistics
 
     Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Sequence[Any]]
@@ -126,18 +125,15 @@ def compare(
     """
     from replitune.metrics.registry import METRICS
     from replitune.readers.names import named_outputs
-    from replitune.statistics.diagnosis import diagnose, exchanged, find_copies, tokenised_twice
     from replitune.statistics.outputs import Outputs, read_outputs
-    from replitune.statistics.plausibility import Plausibility
     from replitune.statistics.scoring import Scored, Scorer
+    from replitune.statistics.texts import TextChecks, exchanged
 
     entries = METRICS.entries(metrics)
     tests = _tests(baseline, settings, [entry.id for entry in entries], human)
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
-    warnings: list[str] = []
-    plausible = Plausibility(given.references, given.source)
-    doubts: list[Doubt] = []
+    checks = TextChecks(given.references, given.source)
     texts: dict[str, Outputs] = {}
     scored: dict[str, list[Scored]] = {scorer.metric.id: [] for scorer in scorers}
     kinds: set[Design] = set()
@@ -150,20 +146,16 @@ def compare(
         kinds.add(kind)
         read = [lines for one in each for lines in one]
         outputs = read_outputs(read, given.segments, name, system=system)
-        doubts += plausible.doubts(system, outputs)
-        warnings += diagnose(system, outputs, given.references, words=0)
         texts[system] = outputs
+        found = checks.findings(system, [replica.id for replica in replicas], outputs)
         for scorer in scorers:
-            result = scorer.score(system, replicas, outputs)
+            result = replace(scorer.score(system, replicas, outputs), texts=found)
             scored[scorer.metric.id].append(result)
     runs_of = {system: len(outputs) for system, outputs in texts.items()}
     design, read_as = _design_of(design, kinds)
     if design == "runs":
         tests, read_as = _tests_of_single_outputs(tests, settings, runs_of)
-    signatures = {scorer.metric.id: scorer.signature for scorer in scorers}
-    warnings = exchanged(given.references, refs, files) + warnings
-    warnings += tokenised_twice(given.references[0], signatures)
-    copies = find_copies({system: outputs.sha256 for system, outputs in texts.items()})
+    named = [refs] if isinstance(refs, str | Path) else refs
     return _report(
         [scorer.statistics(scored[scorer.metric.id]) for scorer in scorers],
         tests,
@@ -172,8 +164,10 @@ def compare(
         seed=seed,
         threads=threads,
         design=design,
-        warnings=[*warnings, *copies],
-        doubts=doubts,
+        warnings=exchanged(
+            [file for file in named if isinstance(file, Path)],
+            [Path(file) for file in files if isinstance(file, str | Path)],
+        ),
         human=human,
         controls=controls,
         first_segment=first_segment,
@@ -583,7 +577,6 @@ def _report(
     threads: int | None,
     design: Design,
     warnings: Sequence[str],
-    doubts: Sequence[Doubt] = (),
     human: str | Path | None = None,
     controls: Sequence[str] = (),
     first_segment: int | None = None,
@@ -623,7 +616,6 @@ def _report(
             threads=threads or THREADS,
             design=design,
             warnings=warnings,
-            doubts=doubts,
         )
     metrics = {**comparison.metrics, **judged}
     comparison = replace(

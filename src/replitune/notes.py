@@ -38,6 +38,8 @@ class Kind(NamedTuple):
     """Why a test that speaks of new runs does not fit these data."""
     next: str = ""
     """What to do about that."""
+    doubt: bool = False
+    """Nothing can be said about the systems before it is mended: no gate lets it pass."""
 
 
 WIDE = (
@@ -46,6 +48,29 @@ WIDE = (
 )
 
 NOTES: dict[str, Kind] = {
+    # texts that were mixed up. A poor output still resembles its own reference more than others', and its
+    # words are words of the references' language; if not, every verdict about it would be worthless
+    "copied-references": Kind("grave", "the outputs of {whose} are the references", doubt=True),
+    "copied-source": Kind("grave", "the outputs of {whose} are the source text", doubt=True),
+    "blank": Kind("grave", "most lines of the outputs of {whose} are blank", doubt=True),
+    "other-language": Kind(
+        "grave",
+        "the words of the outputs of {whose} are not of the references' language, but perhaps of the "
+        "source's",
+        doubt=True,
+    ),
+    "shifted": Kind(
+        "grave",
+        "the outputs of {whose} resemble the references of neighbouring lines more than their own: a line "
+        "may be lost or added",
+        doubt=True,
+    ),
+    "other-text": Kind(
+        "grave",
+        "the outputs of {whose} resemble their own references no more than those of other segments: are "
+        "they of another test set?",
+        doubt=True,
+    ),
     # grave, the gravest first
     "one-run": Kind("grave", "one {kind} of {whose}: {luck} cannot be told apart from a difference"),
     "only-outputs": Kind(
@@ -72,6 +97,54 @@ NOTES: dict[str, Kind] = {
             "odd-runs",
             "one run is so far from the others that the runs of its system are not normally distributed",
         ),
+    ),
+    "references-alike": Kind(
+        "grave", "the lines of two references are the same in {here} of {lines}: are they outputs?"
+    ),
+    "copied": Kind(
+        "grave", "{other} and {system} have identical outputs ({runs}): is one file given twice?"
+    ),
+    "copied-runs": Kind("grave", "the outputs of {whose} are identical: is one file given twice?"),
+    "cut": Kind(
+        "grave",
+        "the last lines of the outputs of {whose} are blank, where the references have text: was decoding "
+        "cut off?",
+    ),
+    "empty": Kind("grave", "empty lines: {here} of {lines} outputs of {whose}"),
+    "tokenised": Kind(
+        "grave",
+        "the outputs of {whose} look tokenised and the references do not ({here} and {there} of "
+        "punctuation stands alone): detokenise the outputs{minded}",
+    ),
+    "tokenised-references": Kind(
+        "grave",
+        "the references look tokenised and the outputs of {whose} do not ({here} and {there} of "
+        "punctuation stands alone): use references that are not tokenised{minded}",
+    ),
+    "tokenised-twice": Kind(
+        "grave",
+        "the texts look tokenised ({here} of the references' punctuation stands alone), and {metrics} "
+        "tokenises them again (13a): {fitting} takes them as they are",
+    ),
+    "lower-cased": Kind(
+        "grave",
+        "the outputs of {whose} are lower-cased and the references are not ({there} of their lines have "
+        "capitals): restore the case{or_fitting}{minded}",
+    ),
+    "lower-cased-references": Kind(
+        "grave",
+        "the references are lower-cased and the outputs of {whose} are not ({there} of their lines have "
+        "capitals): restore the case{or_fitting}{minded}",
+    ),
+    "marks": Kind(
+        "grave",
+        "the outputs of {whose} contain {what} (such as {mark}, in {here} lines; the references in "
+        "{there}): undo them{minded}",
+    ),
+    "marks-references": Kind(
+        "grave",
+        "the references contain {what} (such as {mark}, in {here} lines; the outputs of {whose} in "
+        "{there}): undo them{minded}",
     ),
     "one-run-decides": Kind(
         "grave", "one {kind} decides: if one {kind} is left out, uncorrected p is {low} to {high}"

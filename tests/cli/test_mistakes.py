@@ -60,10 +60,10 @@ FAST = ("--metrics", "bleu:tokenize=none", "--samples", 99, "--methods", "crosse
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        ("copy", "n, run 3: the outputs are the references"),
-        ("copy-src", "n, run 3: the outputs are the source text"),
-        ("shifted", "n, run 3: outputs resemble the references of neighbouring lines"),
-        ("other", "n, run 3: outputs resemble their own references no more than those of other segments"),
+        ("copy", "The outputs of n (run-003) are the references"),
+        ("copy-src", "The outputs of n (run-003) are the source text"),
+        ("shifted", "The outputs of n (run-003) resemble the references of neighbouring lines"),
+        ("other", "The outputs of n (run-003) resemble their own references no more than those of other"),
     ],
 )
 def test_outputs_that_cannot_be_decide_nothing(

@@ -237,7 +237,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from replitune.results.decision import decide, junit
 
-    decision = decide(report.results, options.fail_unless, report.comparison.doubts, options.allow or ())
+    decision = decide(report.results, options.fail_unless, options.allow or ())
     if options.junit is not None:
         with atomic_open(options.junit) as handle:
             handle.write(junit(decision))

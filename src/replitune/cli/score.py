@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from replitune.corpus.reader import read_testset
     from replitune.metrics.registry import METRICS
+    from replitune.results.texts import warn
     from replitune.statistics.score_systems import score_systems
     from replitune.statistics.scoring import Scorer
 
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> None:
             found=", ".join(options.metrics),
             fix="give a folder with --out",
         )
-    score_systems(systems, scorers, out, options.refs[0], allow_missing=options.allow_missing)
+    found = score_systems(systems, scorers, out, options.refs[0], allow_missing=options.allow_missing)
+    warn(found, [scorer.metric.id for scorer in scorers])
 
 
 def _systems(options: argparse.Namespace) -> dict[str, dict[Replica, str]]:

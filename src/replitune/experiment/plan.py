@@ -98,22 +98,20 @@ def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
 def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
     """All mistakes in the files of an experiment: files that are missing, are not text, have a different
     number of lines than their test set, or are in the wrong language."""
-    segments: dict[str, int] = {}
     sides: dict[str, Sides] = {}
     for part in experiment.corpus_parts:
         yield from _caught(lambda part=part: sides.update({part: _sides(experiment, part)}))
-        segments[part] = len(sides[part][1]) if part in sides else 0
-    yield from mixed_up(sides)
+    yield from mixed_up({part: (source, references[0]) for part, (source, references) in sides.items()})
     for system, testset in experiment.given_outputs:
-        if segments.get(testset):
+        if testset in sides and sides[testset][1][0]:
             yield from _caught(_look_at_outputs, experiment, system, testset, sides[testset])
     for what, path in experiment.numbers_given:
         if not path.is_file():
             yield ReplituneError(f"no such file of {what}", file=path)
     for id in experiment.metrics:
         for testset in experiment.testsets:
-            if segments.get(testset):
-                yield from _look_at_scores(experiment, id, testset, segments[testset])
+            if testset in sides and (segments := len(sides[testset][1][0])):
+                yield from _look_at_scores(experiment, id, testset, segments)
 
 
 def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
@@ -123,8 +121,8 @@ def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
         yield error
 
 
-Sides = tuple[Sequence[str] | None, Sequence[str]]
-"""The lines of the source, if there is one, and of the target side or the first reference."""
+Sides = tuple[Sequence[str] | None, Sequence[Sequence[str]]]
+"""The lines of the source, if there is one, and of the target side or the references."""
 
 
 def _sides(experiment: Experiment, part: str) -> Sides:
@@ -133,31 +131,39 @@ def _sides(experiment: Experiment, part: str) -> Sides:
 
     corpus = experiment.settings.corpus
     if not isinstance(corpus, FilesCorpus):
-        return None, []
+        return None, [[]]
     if part == TRAIN and corpus.train is not None:
         source, target, *_ = read_train(corpus.train, experiment.corpora)
-        return source, target
+        return source, [target]
     given = corpus.dev if part == DEV else corpus.tests[part]
     assert given is not None
     testset = read_files(part, given, experiment.corpora)[0]
-    return testset.source, testset.references[0]
+    return testset.source, testset.references
 
 
 def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
     """Refuse outputs that do not belong to the test set."""
+    from replitune.results.texts import notes_of
     from replitune.statistics.outputs import read_outputs
-    from replitune.statistics.plausibility import Plausibility
+    from replitune.statistics.texts import TextChecks
 
-    backend, (source, reference) = experiment.backends[system], sides
+    backend, (source, references) = experiment.backends[system], sides
     assert isinstance(backend, Given)
-    replicas = backend.collect(testset, experiment.corpora, len(reference))
+    segments = len(references[0])
+    replicas = backend.collect(testset, experiment.corpora, segments)
     if not backend.gives_texts:
-        _look_at_given(experiment, f"{testset}: {system}", replicas.values(), reference)
+        _look_at_given(experiment, f"{testset}: {system}", replicas.values(), references[0])
         return
-    whole = [lines for lines in replicas.values() if len(lines) == len(reference)]
-    outputs = read_outputs(whole, len(reference))
-    for doubt in Plausibility([reference], source).doubts(system, outputs):
-        raise ReplituneError(f"{testset}: {doubt.text}", fix="check the names and the lines of the files")
+    whole = {replica.id: lines for replica, lines in replicas.items() if len(lines) == segments}
+    found = TextChecks(references, source).findings(
+        system, [*whole], read_outputs(whole.values(), segments)
+    )
+    doubts = notes_of([("", one) for one in found if one.is_doubt], {})
+    if doubts:
+        raise ReplituneError(
+            f"{testset}: {'; '.join(one.text for one in doubts)}",
+            fix="check the names and the lines of the files",
+        )
 
 
 def _look_at_given(
@@ -200,10 +206,10 @@ def _look_at_scores(
             yield from _caught(metric.system_statistics, name, replicas, segments)
 
 
-def mixed_up(sides: Mapping[str, Sides]) -> Iterator[ReplituneError]:
+def mixed_up(sides: Mapping[str, tuple[Sequence[str] | None, Sequence[str]]]) -> Iterator[ReplituneError]:
     """Errors for texts whose source and target are equal, or exchanged (by comparison with the training
     text)."""
-    from replitune.statistics.plausibility import Language
+    from replitune.statistics.texts import Language
 
     for part, (source, target) in sides.items():
         if source is not None and sum(map(eq, source, target)) > len(target) / 2:

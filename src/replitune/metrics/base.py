@@ -7,7 +7,7 @@ Modelled on sacrebleu's Metric, Signature and Score, with one change: scores are
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -61,6 +61,11 @@ class Metric(ABC):
 
     def __init__(self, id: str | None = None) -> None:
         self.id = id or self.name
+
+    @property
+    def ignores(self) -> Collection[str]:
+        """What does not matter to it: ``case``, ``spaces`` before punctuation, ``marks`` of tokenisers."""
+        return ()
 
     @abstractmethod
     def signature(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -77,6 +77,10 @@ class Bleu(Metric):
             "hyp_len",
             "ref_len",
         )
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return ("case",) if self.lowercase else ()
 
     def signature(self) -> str:
         smooth: str = self.smooth_method
@@ -218,6 +222,11 @@ class BleuPlusOne(MeanMetric):
             max_ngram_order=max_ngram_order,
             ref_length=ref_length,
         )
+        self.tokenizer = self.bleu.tokenizer
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return self.bleu.ignores
 
     def signature(self) -> str:
         return f"{self.bleu.signature()}|{super().signature()}"

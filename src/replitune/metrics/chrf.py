@@ -8,7 +8,7 @@ recalls averaged over the orders (0..100).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -86,6 +86,11 @@ class Chrf(Metric):
             for n in range(1, order + 1)
             for side in ("hyp", "ref", "match")
         )
+
+    @property
+    def ignores(self) -> Collection[str]:
+        spaces = not self.whitespace and not self.word_order
+        return [*(["case"] if self.lowercase else []), *(["spaces"] if spaces else [])]
 
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"

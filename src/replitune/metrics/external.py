@@ -11,7 +11,7 @@ each line (an empty line: missing). Then the name contains {system}, {replica} (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,11 @@ class External(MeanMetric):
                 "the scores of one test set must be in one file", found=str(file), fix="name that file"
             )
         self.file = Path(file)
+
+    @property
+    def ignores(self) -> Collection[str]:
+        """Its scores were computed elsewhere, perhaps of better texts."""
+        return "case", "spaces", "marks"
 
     def signature(self) -> str:
         """Includes a hash of the scores, which decide the number; for scores in many files, their

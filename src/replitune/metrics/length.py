@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -41,6 +41,10 @@ class Length(Metric):
         super().__init__(id)
         self.tokenizer = get_tokenizer(tokenize)
         self.ref_length = ref_length
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return ("case",)
 
     def signature(self) -> str:
         signature = f"tok:{self.tokenizer.signature}"

@@ -12,7 +12,7 @@ with P and R weighted by module and by delta (content words) and 1 - delta (func
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -167,6 +167,10 @@ class Meteor(Metric):
             ),
             "chunks",
         )
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return ("case", "spaces") if self.normalize else ()
 
     def signature(self) -> str:
         return f"lang:{self.language}|norm:{'yes' if self.normalize else 'no'}|meteor:1.5"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -72,6 +72,10 @@ class Nist(Metric):
             *(f"total_{n}" for n in range(1, order + 1)),
             "ref_length",
         )
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return ("case",) if self.lowercase else ()
 
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"

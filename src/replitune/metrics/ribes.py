@@ -14,7 +14,7 @@ segment's references are empty (the official option -z).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -49,6 +49,10 @@ class Ribes(MeanMetric):
         self.beta = beta
         self.tokenizer = get_tokenizer(tokenize)
         self.lowercase = lowercase
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return ("case",) if self.lowercase else ()
 
     def signature(self) -> str:
         case = "lc" if self.lowercase else "mixed"

@@ -7,7 +7,7 @@ references, not always a whole number. Score: 100 * num_edits / ref_length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, partial
 from typing import Annotated, Any
 
@@ -51,6 +51,10 @@ class Ter(Metric):
         self.no_punct = no_punct
         self.asian_support = asian_support
         self.case_sensitive = case_sensitive
+
+    @property
+    def ignores(self) -> Collection[str]:
+        return ("case",) if not self.case_sensitive else ()
 
     def signature(self) -> str:
         yes = {True: "yes", False: "no"}

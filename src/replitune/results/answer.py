@@ -16,6 +16,7 @@ import msgspec
 from replitune.notes import Note, note, told
 from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import ends, p_equation, p_value, probability, score
+from replitune.results.texts import mend, notes_of_texts
 from replitune.results.wording import CORRECTIONS, count, generalises_to, listed, where, word_of
 from replitune.significance.base import RunKind, Scope
 from replitune.significance.settings import Rule
@@ -29,7 +30,8 @@ State = Literal[
     "better", "better-within-margin", "same", "undecided", "these-outputs", "different", "cannot"
 ]
 """`these-outputs`: single runs were compared, which says nothing about other runs. `different`: by a
-metric for which neither more nor less is better. `cannot`: there is no p."""
+metric for which neither more nor less is better. `cannot`: there is no p, or the outputs cannot
+be judged."""
 DECIDED: tuple[State, ...] = ("better", "better-within-margin", "same", "different")
 AHEAD: tuple[State, ...] = ("better", "better-within-margin")
 
@@ -42,6 +44,7 @@ that, a wide margin is only remarked on, since no equivalence can be shown with 
 FAR = 20
 """No plan is named that needs more than so many times the runs or segments of this experiment."""
 NOTHING = "nothing: it is decided"
+NOTHING_YET = "Nothing can be said yet"
 WANTED = 0.842
 """Standard errors by which a difference must exceed the critical value to be found four times out
 of five."""
@@ -170,7 +173,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     def rest(self) -> str:
         """What follows the sentence."""
         grave = [note.sentence for note in self.grave]
-        return " ".join([*grave, self.detail, *self.more])
+        return " ".join(filter(None, [*grave, self.detail, *self.more]))
 
     def __str__(self) -> str:
         return self.sentence
@@ -217,7 +220,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         high=high,
         interval=name or None,
         margin=test.details.get("margin"),
-        p=adjusted(test),
+        p=None if cell.doubts((test.a, test.b)) else adjusted(test),
         holds=_holds(cell, test, state, ahead),
         scope=test.scope,
         speaks_of=generalises_to(test),
@@ -269,6 +272,8 @@ def _on_systems(cell: Result, test: TestResult) -> tuple[Note, ...]:
 
 def _state(cell: Result, test: TestResult) -> State:
     p = adjusted(test)
+    if cell.doubts((test.a, test.b)):
+        return "cannot"
     if of_outputs(test):
         return "these-outputs"
     if p is None:
@@ -311,7 +316,10 @@ def one_run(systems: Sequence[str], whose: str, kind: str) -> Note:
 
 
 def _trust(cell: Result, test: TestResult, state: State) -> tuple[Note, ...]:
-    notes, kind = [*test.notes, *_on_systems(cell, test)], word_of(test)
+    of_texts, kind = notes_of_texts([cell], (test.a, test.b)), word_of(test)
+    if cell.doubts((test.a, test.b)):
+        return told(of_texts)
+    notes = [*of_texts, *test.notes, *_on_systems(cell, test)]
     if state == "these-outputs":
         lonely = [name for name, n in ((test.a, test.n_a), (test.b, test.n_b)) if n == 1]
         notes = [one for one in notes if one.code not in IMPLIED]
@@ -372,6 +380,8 @@ def _quantile(df: float) -> float:
 
 def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -> str:
     kind, unit = counts.kind, "document" if test.unit == "document" else "segment"
+    if doubts := cell.doubts((test.a, test.b)):
+        return mend(doubts)
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
             return f"use the test `crossed`, which generalises to new {kind}s"
@@ -424,6 +434,8 @@ def _rounded(number: float) -> int:
 
 def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
     """At most thirty words, the size first."""
+    if cell.doubts((test.a, test.b)):
+        return f"{NOTHING_YET} about {test.a} and {test.b}."
     x, y, size, state = answer.ahead, answer.behind, answer.size_text, answer.state
     limits = answer.interval_text
     between = f" ({limits})" if limits else ""
@@ -481,6 +493,8 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
 def _detail(cell: Result, test: TestResult, interval: str) -> str:
     """p, the test, its correction, the number of runs, and what the test generalises to."""
     p = adjusted(test)
+    if cell.doubts((test.a, test.b)):
+        return ""
     if p is None:
         return f"No p by {test.method}: {test.note or 'it has none'}."
     words = [test.method, *(["paired"] if test.pairing == "id" else [])]
@@ -529,6 +543,8 @@ def _looks(test: TestResult) -> Note | None:
 
 
 def _more(cell: Result, test: TestResult, state: State, doubt: Doubt | None) -> Iterator[str]:
+    if cell.doubts((test.a, test.b)):
+        return
     looks = _looks(test)
     if looks is not None and looks.code != "looks-settled":
         yield f"{looks.text[:1].upper()}{looks.text[1:]}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,8 +29,8 @@ from replitune.significance.pairs import require_system
 from replitune.significance.registry import leading
 from replitune.significance.run import TestSetScores, run_tests, tests_on
 from replitune.significance.settings import TestSettings
+from replitune.statistics.findings import Finding, copies, matter_to
 from replitune.statistics.lazy import ChosenSystems
-from replitune.statistics.plausibility import Doubt
 from replitune.statistics.segments import SegmentStatistics
 
 
@@ -47,8 +47,6 @@ class Results:
     documents: int
     inputs: Sequence[str] = ()
     """What looks wrong with the inputs."""
-    doubts: Sequence[Doubt] = ()
-    """About outputs that can hardly be translations of these segments."""
     design: Design = "runs"
     """What replicas are."""
     sha256: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +72,6 @@ class Results:
             baseline=getattr(self.settings.pairs, "baseline", None),
             people=self.people,
             given=self.inputs,
-            doubts=[doubt.text for doubt in self.doubts],
             undirected=self.undirected,
         )
 
@@ -118,7 +115,6 @@ def compare(
     design: Design = "runs",
     families: int | None = None,
     warnings: Sequence[str] = (),
-    doubts: Sequence[Doubt] = (),
     looks: Record | None = None,
     summaries: bool = True,
 ) -> Results:
@@ -209,6 +205,7 @@ def compare(
                 else (),
                 suite=dict(suite),
                 missing={} if others else _missing(store, names),
+                findings=tuple(_findings((store, *others), names, "" if others else testset)),
             )
         )
     return Results(
@@ -219,7 +216,6 @@ def compare(
         segments=sum(store.segments for store in by_metric[ids[0]]),
         documents=sum(store.n_documents for store in by_metric[ids[0]]),
         inputs=tuple(warnings),
-        doubts=tuple(doubts),
         design=design,
         sha256=sha256_of(by_metric[ids[0]]),
     )
@@ -263,6 +259,18 @@ def _missing(store: SegmentStatistics, names: Sequence[str]) -> dict[str, Mappin
         for name in names
         if name in store.metadata and name in store.metadata[name].missing
     }
+
+
+def _findings(stores: Sequence[SegmentStatistics], names: Sequence[str], testset: str) -> Iterator[Finding]:
+    """What is wrong with the texts of these systems, and matters to the metric. `testset`: what the test
+    set is called, if there is only one."""
+    for store in stores:
+        known = {name: store.metadata[name] for name in names if name in store.metadata}
+        of_texts = [one for name, own in known.items() for one in own.texts if one.system == name]
+        same = copies({name: own.decode_sha256.get(name, {}) for name, own in known.items()})
+        word = next((own.metric for own in known.values()), store.metric.id)
+        for one in matter_to(store.metric, word, [*of_texts, *same]):
+            yield msgspec.structs.replace(one, testset=testset or store.testset)
 
 
 def _with_looks(tests: Sequence[TestResult], metric: str, looks: Record | None) -> tuple[TestResult, ...]:

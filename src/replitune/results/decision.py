@@ -15,7 +15,6 @@ from replitune.errors import ReplituneError
 from replitune.results.answer import Answer
 from replitune.results.result import Result
 from replitune.significance.settings import Rule
-from replitune.statistics.plausibility import Doubt
 
 ODD_RUN = 0.01
 """Nothing is decided if p of the oddest run, assuming normal runs, is at most this."""
@@ -63,25 +62,19 @@ def junit(decision: Decision) -> str:
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def decide(
-    results: Sequence[Result], rule: Rule, doubts: Sequence[Doubt] = (), allow: Collection[str] = ()
-) -> Decision:
+def decide(results: Sequence[Result], rule: Rule, allow: Collection[str] = ()) -> Decision:
     """Whether, in every pair (A, B), B is better than A, not worse than A by the margin, or the same
     within it. Never for outputs that can hardly be translations of these segments, nor where p is not
     what it says, unless that is allowed, by the name of a `notes.Gate`. So a run that is odd enough to
     show that its system's runs are not normal is refused: such a system would pass too often, when none
     of its bad runs was drawn."""
-    pairs = tuple(
-        _pair(result, answer, rule, doubts, allow) for result in results for answer in result.answers
-    )
+    pairs = tuple(_pair(result, answer, rule, allow) for result in results for answer in result.answers)
     if not pairs:
         raise ReplituneError("no pair was tested, so nothing can be decided")
     return Decision(rule, all(pair["ok"] for pair in pairs), pairs)
 
 
-def _pair(
-    result: Result, answer: Answer, rule: Rule, doubts: Sequence[Doubt], allow: Collection[str]
-) -> dict[str, Any]:
+def _pair(result: Result, answer: Answer, rule: Rule, allow: Collection[str]) -> dict[str, Any]:
     if result.neutral:
         raise ReplituneError(f"for {result.metric}, neither more nor less is better")
     if rule != "better" and answer.margin is None and answer.state != "these-outputs":
@@ -92,7 +85,7 @@ def _pair(
         )
     test = result.test((answer.a, answer.b), answer.method)
     assert test is not None
-    refused = [doubt.text for doubt in doubts if doubt.system in (answer.a, answer.b)]
+    refused = [note.sentence for note in answer.trust if note.kind.doubt]
     if answer.state == "these-outputs":
         text = f"{answer.grave[0].sentence} No rule can be decided from these outputs; next: {answer.next}"
         refused.append(text)

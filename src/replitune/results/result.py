@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
 from replitune.significance.run import histogram
 from replitune.significance.variances import VarianceRow
+from replitune.statistics.findings import Finding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,7 @@ METADATA = (
     "lead_method",
     "suite",
     "missing",
+    "findings",
 )
 """Fields that are not in rows but in the metadata of the file of notes."""
 
@@ -112,6 +114,8 @@ class Result:
     """Weights of the test sets, if `testset` is the name of a suite."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Why replicas are missing, by system and replica."""
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with the texts of the systems, and matters to the metric."""
     judged: bool = False
     """Whether people judged the outputs: they can say which is better of single outputs, too."""
     name: str = ""
@@ -203,15 +207,19 @@ class Result:
     def _overlaps(self) -> dict[tuple[frozenset[str], str], float | None]:
         return {(frozenset((item.a, item.b)), item.method): item.ratio for item in self.overlaps}
 
+    def doubts(self, systems: Collection[str]) -> list[Finding]:
+        """Why nothing can be said about some of these systems."""
+        return [one for one in self.findings if one.is_doubt and one.system in systems]
+
     @property
     def neutral(self) -> bool:
         """Whether neither more nor less is better."""
         return self.word.partition(":")[0] == "length"
 
     def rankings(self) -> dict[str, Ranking]:
-        """Order, wins and clusters of the systems by each method; none if more is not better, or for
-        single runs that nobody judged."""
-        if self.neutral:
+        """Order, wins and clusters of the systems by each method; none if more is not better, for
+        single runs that nobody judged, or where nothing can be said about some system."""
+        if self.neutral or self.doubts(self.systems):
             return {}
         return {
             method: rank_systems(
@@ -404,7 +412,7 @@ class Result:
         """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
         from replitune.results import rows
 
-        metadata = {name: getattr(self, name) for name in METADATA}
+        metadata = msgspec.to_builtins({name: getattr(self, name) for name in METADATA})
         for suffix, (table, schema) in self._tables().items():
             extra = metadata if suffix == ".notes" else None
             rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", table, schema, extra)
@@ -419,6 +427,7 @@ class Result:
             return Path(folder) / f"{metric}{suffix}.parquet"
 
         metadata = rows.read_metadata(path(".notes"), METADATA)
+        metadata["findings"] = msgspec.convert(metadata["findings"], tuple[Finding, ...])
         notes_of = defaultdict(list)
         for row in rows.read_table(path(".notes"), rows.NOTES):
             key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])

@@ -10,9 +10,10 @@ import msgspec
 
 from replitune import __version__
 from replitune.notes import Note, note, told
-from replitune.results.answer import AHEAD, Answer, one_run, tone
+from replitune.results.answer import AHEAD, NOTHING_YET, Answer, one_run, tone
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import score
+from replitune.results.texts import mend, notes_of_texts
 from replitune.results.wording import count, listed, plain, short
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Summary(msgspec.Struct, frozen=True):
         return [
             *(f"{h.testset}: {h.sentence}" if several else h.sentence for h in self.headlines),
             *([] if self.headlines else [NOTHING]),
-            *(f"! {note.sentence}" for note in self.grave),
+            *(f"! {note.sentence}" for note in self.grave if not note.kind.doubt),
             *([f"{self.counts}; next: {self.next}."] if self.counts else []),
         ]
 
@@ -98,44 +99,36 @@ def summarise_answers(
     baseline: str | None = None,
     people: Sequence[str] = (),
     given: Sequence[str] = (),
-    doubts: Sequence[str] = (),
     undirected: Sequence[str] = (),
     remarks: Sequence[Note] = (),
 ) -> Summary:
     """What the results of each (test set, metric) say together.
 
-    `people`: metrics that are judgements. `given`: what looks wrong with the inputs. `doubts`: why
-    outputs can hardly be translations of these segments; if there are any, headlines say only that.
-    `undirected`: metrics for which nothing says whether more or less is better. `remarks`: what else
-    readers must know.
+    `people`: metrics that are judgements. `given`: what looks wrong with the inputs. `undirected`: metrics
+    for which nothing says whether more or less is better. `remarks`: what else readers must know.
     """
     testsets: dict[str, list[Result]] = {}
     for cell in cells:
         if cell.answers and not cell.neutral and cell.metric not in people:
             testsets.setdefault(cell.testset, []).append(cell)
-    doubted = [
-        *(note("given", text=text) for text in (*doubts, *given)),
+    known = [
+        *notes_of_texts(cells),
+        *(note("given", text=text) for text in given),
         *(note("guessed", metric=name) for name in undirected),
         *_missing(cells),
         *_disagreements(cells),
         *remarks,
     ]
-    doubt = doubted.pop(0).sentence if doubts else None
     leads = [own[0] for own in testsets.values()]
-    alone = {cell.testset: cell for cell in reversed(cells) if len(cell.systems) == 1}
+    alone = {cell.testset: [cell] for cell in reversed(cells) if len(cell.systems) == 1}
+    doubts = [doubt for cell in cells for doubt in cell.doubts(cell.systems)]
     return Summary(
         headlines=tuple(
-            Headline(testset, f"Nothing can be said yet. {doubt}", "amber", 0, 0)
-            for testset in dict.fromkeys([*testsets, *alone])
-        )
-        if doubt
-        else (
-            *(_headline(name, own, baseline, doubted) for name, own in testsets.items()),
-            *(Headline(name, _of_one(cell), tone(False, doubted), 0, 0) for name, cell in alone.items()),
+            _headline(name, own, baseline, known) for name, own in {**testsets, **alone}.items()
         ),
-        trust=_merged([answer for lead in leads for answer in lead.answers], doubted),
+        trust=_merged([answer for lead in leads for answer in lead.answers], known),
         counts=_counts(leads),
-        next=_next(leads, baseline),
+        next=mend(doubts) if doubts else _next(leads, baseline),
         provenance=provenance,
     )
 
@@ -172,6 +165,10 @@ def _headline(
     testset: str, cells: Sequence[Result], baseline: str | None, given: Sequence[Note]
 ) -> Headline:
     first, *others = cells
+    if doubts := [one.sentence for one in notes_of_texts(cells) if one.kind.doubt]:
+        return Headline(testset, " ".join([f"{NOTHING_YET}.", *doubts]), "amber", 0, 0)
+    if len(first.systems) == 1:
+        return Headline(testset, _of_one(first), tone(False, given), 0, 0)
     answers = first.answers
     decided = sum(answer.decided for answer in answers)
     if len(answers) == 1:
@@ -289,6 +286,8 @@ def _merged(answers: Sequence[Answer], given: Sequence[Note]) -> tuple[Note, ...
         kinds.setdefault((one.code, min(of_code[one.code], MOST_GIVEN)), {})[one] = ""
     for answer in answers:
         for one in answer.trust:
+            if one.code in of_code:
+                continue  # it was told of all systems together
             where = f" ({answer.a} and {answer.b})" if several and not one.systems else ""
             kinds.setdefault((one.code, 0), {}).setdefault(one, where)
     merged = []

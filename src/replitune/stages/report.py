@@ -26,7 +26,7 @@ class Report(Stage):
     NAME = "report"
     MEMORY_MB = 370, 550.0
     LOG = "report/report"
-    VERSION = 17
+    VERSION = 18
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
     """The replicas of each system."""

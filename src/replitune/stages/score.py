@@ -22,6 +22,7 @@ class Scoring(Stage):
     """Segment statistics of replicas of a system."""
 
     KEPT = True
+    VERSION = 2
     MEMORY_MB = 300, 430.0
     testset: str
     system: str
@@ -96,12 +97,13 @@ class Scoring(Stage):
         from replitune.corpus.testset import read_prepared
         from replitune.ledger.records import is_as_made
         from replitune.metrics.registry import METRICS
+        from replitune.results.texts import warn
         from replitune.statistics.score_systems import score_systems
         from replitune.statistics.scoring import Scorer
 
         references = self.at.testset(self.testset)
         out = Path(str(self.outputs["store"]))
-        score_systems(
+        found = score_systems(
             {self.system: dict(zip(self.members, self.decodes, strict=True))},
             [Scorer(METRICS.entry(self.metric), read_prepared(references), self.testset)],
             out,
@@ -111,6 +113,7 @@ class Scoring(Stage):
             made=paths_of(self.scored),
             may_be_empty=isinstance(self, Batch),
         )
+        warn(found, [self.id])
 
 
 class Score(Scoring):

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from replitune.errors import ReplituneError
-from replitune.metrics.base import MeanMetric
+from replitune.metrics.given import Given
 from replitune.replicas import Replica
 from replitune.running.failures import read_failure
-from replitune.statistics.diagnosis import diagnose, find_copies, is_note
+from replitune.statistics.findings import Finding, copies, matter_to
 from replitune.statistics.outputs import read_outputs
 from replitune.statistics.scoring import Scorer
 from replitune.statistics.store import write_store
+from replitune.statistics.texts import TextChecks, unmatched
 
 
 def score_systems(
@@ -27,28 +28,30 @@ def score_systems(
     take_over: bool = True,
     made: Sequence[Path] = (),
     may_be_empty: bool = False,
-) -> None:
+) -> list[tuple[str, Finding]]:
     """Score outputs by system and replica. `out` is a folder, or with one metric a .parquet file.
     Rows of unchanged replicas are taken over from the files `made`, and with `take_over` from what is
-    in `out`. With `may_be_empty` a system may have lost all its replicas."""
+    in `out`. With `may_be_empty` a system may have lost all its replicas. Returns
+    what is wrong with the texts, with the metrics to which it matters."""
     one_file = out.suffix == ".parquet"
     testset = scorers[0].testset
     collected = []
-    hashes: dict[str, list[str]] = {}
+    told: list[tuple[str, Finding]] = []
+    hashes: dict[str, dict[str, str]] = {}
+    checks = TextChecks(testset.references, testset.source)
+    of_texts = not any(isinstance(scorer.metric, Given) for scorer in scorers)
     for name, given in systems.items():
         files, missing = _available(name, given, allow_missing, may_be_empty)
         outputs = read_outputs(files.values(), testset.segments, references)
-        texts = files and not all(isinstance(s.metric, MeanMetric) for s in scorers)
-        for sentence in diagnose(name, outputs, testset.references) if texts else ():
-            if is_note(sentence):
-                print(f"note: {sentence}")
-            else:
-                print(f"warning: {sentence}", file=sys.stderr)
-        hashes[name] = outputs.sha256
+        found = checks.findings(name, [replica.id for replica in files], outputs) if of_texts else []
+        if of_texts and (words := unmatched(outputs, testset.references)):
+            print(f"note: {name}: {words}")
         for scorer in scorers:
             path = out if one_file else out / scorer.metric.id / f"{name}.parquet"
             previous = [*made, *([path] if take_over else [])]
-            scored = replace(scorer.score(name, list(files), outputs, previous=previous), missing=missing)
+            scored = scorer.score(name, list(files), outputs, previous=previous)
+            scored = replace(scored, missing=missing, texts=found)
+            told += [(scorer.metric.id, one) for one in matter_to(scorer.metric, scorer.entry.word, found)]
             print(
                 f"{scorer.metric.id}: {name}: {len(files)} runs of {testset.segments} "
                 f"segments; {scored.computed} distinct outputs scored, rows of {scored.taken_over} "
@@ -61,8 +64,6 @@ def score_systems(
                 write_store(
                     path, [scored.system], scorer.metric, scorer.metadata([scored]), testset.documents
                 )
-    for warning in find_copies(hashes):
-        print(f"warning: {warning}", file=sys.stderr)
     if one_file:
         write_store(
             out,
@@ -71,6 +72,7 @@ def score_systems(
             scorers[0].metadata(collected),
             testset.documents,
         )
+    return [*told, *((scorer.metric.id, one) for scorer in scorers for one in copies(hashes))]
 
 
 def _available(

@@ -26,6 +26,7 @@ from replitune.registry import Entry
 from replitune.replicas import Replica
 from replitune.running.files import sha256_lines
 from replitune.running.progress import say
+from replitune.statistics.findings import Finding
 from replitune.statistics.outputs import Outputs
 from replitune.statistics.segments import SegmentStatistics, StoreMetadata
 from replitune.statistics.systems import SystemStatistics
@@ -48,6 +49,8 @@ class Scored:
     """Segments without a score in the file of a metric that reads one; their count is 0."""
     missing: dict[str, str] = field(default_factory=dict)
     """Replicas that could not be made, and why."""
+    texts: Sequence[Finding] = ()
+    """What is wrong with the outputs."""
 
 
 class Scorer:
@@ -121,6 +124,7 @@ class Scorer:
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},
             missing={item.system.name: item.missing for item in scored if item.missing},
             settings_sha256=sha256_lines([self.published_word, self.name]),
+            texts=[one for item in scored for one in item.texts],
         )
 
     def statistics(self, scored: Sequence[Scored]) -> SegmentStatistics:

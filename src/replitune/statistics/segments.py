@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from replitune.metrics.base import Metric
+from replitune.statistics.findings import Finding
 from replitune.statistics.systems import SystemStatistics
 
 
@@ -30,9 +32,12 @@ class StoreMetadata:
     """Hash of the settings of the score stage, paths not included."""
     missing: dict[str, dict[str, str]] = field(default_factory=dict)
     """Why replicas of the experiment are missing, by system and replica; usually empty."""
+    texts: list[Finding] = field(default_factory=list)
+    """What is wrong with the texts that were scored; usually empty."""
 
     def as_json(self) -> str:
-        content = {key: value for key, value in asdict(self).items() if key != "missing" or value}
+        optional = ("missing", "texts")
+        content = {key: value for key, value in to_builtins(self).items() if key not in optional or value}
         return json.dumps(content, sort_keys=True, ensure_ascii=False)
 
 

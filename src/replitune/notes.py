@@ -99,7 +99,7 @@ NOTES: dict[str, Kind] = {
         ),
     ),
     "references-alike": Kind(
-        "grave", "the lines of two references are the same in {here} of {lines}: are they outputs?"
+        "grave", "{here} of {lines} lines of two references are the same: are they outputs?"
     ),
     "copied": Kind(
         "grave", "{other} and {system} have identical outputs ({runs}): is one file given twice?"

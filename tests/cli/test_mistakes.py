@@ -10,7 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support import Ran
+from replitune import api
+from replitune.experiment.experiment import Experiment
+from replitune.experiment.reading import resolve
+from replitune.results.decision import decide
+from support import Ran, run_in_process
 
 NOUNS = ["man", "woman", "dog", "street", "ball", "water", "shirt", "group", "child", "bicycle", "market"]
 
@@ -76,6 +80,54 @@ def test_outputs_that_cannot_be_decide_nothing(
     assert " ".join(ran.out.split()).startswith(f"Nothing can be said yet. {said}")
     (pair,) = json.loads(ran.out.splitlines()[-1])["pairs"]
     assert (pair["ok"], [text[: len(said)] for text in pair["refused"]]) == (False, [said])
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("n.2", None),
+        ("copy", "The outputs of n (run-002) are the references"),
+        ("copy-src", "The outputs of n (run-002) are the source text"),
+        ("shifted", "The outputs of n (run-002) resemble the references of neighbouring lines more"),
+        ("other", "The outputs of n (run-002) resemble their own references no more than those of other"),
+    ],
+)
+def test_experiments_see_in_texts_what_compare_sees(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, said: str | None
+):
+    monkeypatch.chdir(tmp_path)
+    files = {"b": ["b.1", "b.2"], "n": ["n.1", run]}
+    made = run_in_process(
+        Experiment(
+            resolve(
+                {
+                    "experiment": "x",
+                    "corpora": str(texts),
+                    "corpus": {"kind": "files", "tests": {"t": {"references": "ref", "source": "src"}}},
+                    "systems": {
+                        name: {"backend": "outputs", "files": {"t": f}} for name, f in files.items()
+                    },
+                    "metrics": ["bleu:tokenize=none", "chrf"],
+                    "tests": {"samples": 99, "methods": ["crossed"], "intervals": []},
+                    "studies": {"power": False},
+                }
+            )
+        )
+    )
+    report = api.read(made.folder)
+    decision = decide(report.results, "better", ["two-runs"])
+    page = Path(made.at.page).read_text("utf-8")
+    if said is None:
+        assert decision.ok
+        assert "Nothing can be said" not in f"{report.summary}{page}"
+        return
+    assert str(report.summary).startswith(f"Nothing can be said yet. {said}")
+    assert report.summary.next == "mend the outputs of n (run-002)"
+    assert {(one.state, one.p, one.next, one.holds) for one in report.answers()} == {
+        ("cannot", None, report.summary.next, ())
+    }
+    assert f"Nothing can be said yet. {said}" in page
+    assert (decision.ok, [text[: len(said)] for text in decision.pairs[0]["refused"]]) == (False, [said])
 
 
 def test_one_file_is_not_several_runs(replitune: Callable[..., Ran], texts: Path):

@@ -265,7 +265,7 @@ def test_many_empty_outputs():
 
 def test_references_that_are_outputs():
     (found,) = mistakes(TextChecks([TEXT, TEXT]), [line + " x" for line in TEXT])
-    assert words([found]) == ["the lines of two references are the same in 60 of 60: are they outputs?"]
+    assert words([found]) == ["60 of 60 lines of two references are the same: are they outputs?"]
 
 
 def test_unmatched_words_by_hand():

@@ -221,11 +221,9 @@ class _Prepared(NamedTuple):
     @classmethod
     def of(cls, lines: Sequence[str]) -> _Prepared:
         text = "\n".join((*lines, ""))
-        ending = separated = 0
-        for stop in _STOPS:
-            if stop in text:
-                ending += text.count(f"{stop} ") + text.count(f"{stop}\n")
-                separated += text.count(f" {stop} ") + text.count(f" {stop}\n")
+        spaced = text.replace("\n", " ")
+        ending = sum(spaced.count(f"{stop} ") for stop in _STOPS)
+        separated = sum(spaced.count(f" {stop} ") for stop in _STOPS)
         return cls(
             separated / ending if ending >= _ENOUGH else None,
             sum(map(ne, lines, text.lower().split("\n"))) / len(lines),
@@ -299,7 +297,7 @@ def _nearer(other: Sequence[float], own: Sequence[float]) -> float:
 
 def _without_spaces(text: str) -> bool:
     """Whether the script of a text has no spaces between words."""
-    return sum(ord(character) > 0x2E80 for character in text) > len(text) / 2
+    return not text.isascii() and sum(ord(character) > 0x2E80 for character in text) > len(text) / 2
 
 
 def _words(text: str) -> list[str]:

@@ -93,7 +93,7 @@ def simulate(folder: Path, system: int, replicas: int, segments: int) -> int:
         metric="bleu",
         id="bleu",
         signature="simulated",
-        higher_is_better=True,
+        direction=1,
         testset="t",
         reference_sha256="0" * 64,
         decode_sha256={name: dict.fromkeys(ids, "0" * 64)},

@@ -41,7 +41,7 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     metrics = [get_metric(name) for name in METRICS]
     outputs = [read_lines(folder / f"{name}.gz") for name in names]
     scores = [
-        [m.score(m.statistics(lines, [reference])) * (1 if m.higher_is_better else -1) for m in metrics]
+        [m.score(m.statistics(lines, [reference])) * m.sign for m in metrics]
         for lines in outputs
     ]
     return people, np.array(scores).transpose(0, 2, 1)

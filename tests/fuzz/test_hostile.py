@@ -388,7 +388,7 @@ metadata = st.one_of(
             "metric": st.sampled_from(["bleu", "mean", "x", "external:file=/etc/passwd", 3, "bleu:a"]),
             "id": st.sampled_from(["bleu", None, "../x"]),
             "signature": st.sampled_from(["s", []]),
-            "higher_is_better": st.sampled_from([True, "no"]),
+            "direction": st.sampled_from([1, None, "no"]),
             "testset": st.sampled_from(["t", {}, "../x"]),
             "reference_sha256": st.just("0"),
             "decode_sha256": st.sampled_from([{}, [], {"a": 1}]),

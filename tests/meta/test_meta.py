@@ -189,7 +189,7 @@ def store(tmp_path):
         for metric, values in ((bleu_like, q[s]), (error, -q[s] * 2)):
             noise = np.random.default_rng(s).normal(0, 0.3, (2, N))
             cells = np.stack([values + noise, np.ones((2, N))], axis=-1)
-            better = str(metric.higher_is_better).lower()
+            better = str(metric.direction == 1).lower()
             write_store(
                 tmp_path / "stats" / metric.id / f"{name}.parquet",
                 [SystemStatistics(name, ("run-001", "run-002"), (None, None), cells)],
@@ -198,7 +198,7 @@ def store(tmp_path):
                     f"mean:id={metric.id},higher_is_better={better}",
                     metric.id,
                     "aggregation:mean",
-                    metric.higher_is_better,
+                    metric.direction,
                     "news",
                     "ref",
                     {},

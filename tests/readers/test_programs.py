@@ -165,7 +165,7 @@ def test_what_sacrebleu_writes_is_read_as_it_is(tmp_path: Path):
 
     (tmp_path / "all.json").write_text(printed(*files))
     report = r.scores(tmp_path / "all.json", **FAST)
-    assert [(result.metric, result.higher_is_better) for result in report.results] == [
+    assert [(result.metric, result.sign > 0) for result in report.results] == [
         ("BLEU", True),
         ("TER", False),
     ]

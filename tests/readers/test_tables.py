@@ -110,7 +110,7 @@ def test_metrics_test_sets_languages_and_documents(tmp_path: Path):
     report = r.scores(sets, testset="wmt23.de-en", lower_is_better=["ter"], **FAST)
     comet, ter = report.results
     assert (comet.testset, comet.metric, ter.metric) == ("wmt23.de-en", "comet", "ter")
-    assert not ter.higher_is_better
+    assert ter.direction == -1
     assert comet.tests[0].p == pytest.approx(ter.tests[0].p, abs=1e-9)
     assert comet.tests[0].documents == 10
     assert len(report.table("documents").rows) == 10

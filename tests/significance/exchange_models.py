@@ -19,7 +19,7 @@ class Counts(Metric):
 
     def __init__(self, id: str | None = None, higher_is_better: bool = True) -> None:
         super().__init__(id)
-        self.higher_is_better = higher_is_better
+        self.direction = 1 if higher_is_better else -1
 
     def signature(self) -> str:
         return "test"

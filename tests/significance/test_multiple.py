@@ -122,7 +122,7 @@ def test_clusters_by_hand():
 
 def test_a_lower_score_is_better_when_the_metric_says_so():
     results = [row("A", "B", 2.0, 0.001)]
-    ranking = rank_systems(results, {"A": 60.0, "B": 62.0}, higher_is_better=False)
+    ranking = rank_systems(results, {"A": 60.0, "B": 62.0}, sign=-1)
     assert ranking.clusters == (("A",), ("B",))
 
 

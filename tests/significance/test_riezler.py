@@ -138,7 +138,7 @@ def test_exact_p_is_that_of_enumeration(kind, N, alternative) -> None:
         found = riezler(c, rng=rng(), exact=True, alternative=alternative)
         deltas, delta = all_swaps(c), found.delta
         if alternative != "two-sided":
-            sign = 1 if c.metric.higher_is_better == (alternative == "greater") else -1
+            sign = c.metric.sign if alternative == "greater" else -c.metric.sign
             deltas, delta = sign * deltas, sign * delta
             truth = (deltas >= delta - 1e-9).mean()
         else:

@@ -27,7 +27,7 @@ def metadata(metric: Metric = BLEU, **changes: object) -> StoreMetadata:
         "metric": metric.id,
         "id": metric.id,
         "signature": metric.signature(),
-        "higher_is_better": True,
+        "direction": 1,
         "testset": "t",
         "reference_sha256": "r",
         "decode_sha256": {},
@@ -163,7 +163,7 @@ def test_a_file_of_scores_without_metadata_is_a_store(tmp_path: Path):
     path = tmp_path / "scores.parquet"
     frame().to_parquet(path)
     (store,) = read_stores(path)
-    assert store.metric.higher_is_better
+    assert store.metric.direction == 1
     a = store.systems["a"]
     assert a.replicas == ("r1", "r2")
     np.testing.assert_allclose(store.metric.score(a.sums), [0.15, 0.35])

@@ -22,7 +22,7 @@ def test_scores_are_the_weighted_sum_of_corpus_scores():
     sums = metric.statistics(HYPS, REFS).sum(axis=0)
     expected = [p.score(p.statistics(HYPS, REFS).sum(axis=0)) for p in parts]
     assert metric.score(sums) == pytest.approx(0.25 * expected[0] + 2 * expected[1])
-    assert metric.higher_is_better
+    assert metric.direction == 1
     assert metric.integer_statistics
     assert len(set(metric.statistic_names)) == len(metric.statistic_names) == 16
 
@@ -30,7 +30,7 @@ def test_scores_are_the_weighted_sum_of_corpus_scores():
 def test_a_difference_has_the_direction_of_its_terms():
     error = MeanMetric(higher_is_better=False)
     halves = Combination([(0.5, error), (-0.5, Bleu())])
-    assert not halves.higher_is_better
+    assert halves.direction == -1
     assert not halves.integer_statistics
     statistics = np.concatenate([[30.0, 1.0], Bleu().statistics(HYPS, REFS).sum(axis=0)])
     bleu = Bleu().score(Bleu().statistics(HYPS, REFS).sum(axis=0))

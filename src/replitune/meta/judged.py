@@ -236,7 +236,7 @@ def _as_store(
         metric=Entry("mean", {}, metric.id).word,
         id=metric.id,
         signature=metric.signature(),
-        higher_is_better=True,
+        direction=1,
         testset=like.testset,
         reference_sha256=reference,
         decode_sha256={},

@@ -97,7 +97,7 @@ def _metric_pairs(metric: Scores, tests: Sequence[TestResult], run: MetaRun) -> 
             value=result.delta,
             p=result.p if result.p_adjusted is None else result.p_adjusted,
             p_min=result.p_min,
-            outcome=verdict(result, alpha, metric.metric.higher_is_better),
+            outcome=verdict(result, alpha, metric.metric.sign),
             samples=result.samples,
             seed=result.seed,
             note=result.note,
@@ -111,7 +111,7 @@ def _agreements(metric: Scores, tests: Sequence[TestResult], judged: Judged, run
     rows = []
     reached = {result.p_min for result in tests if result.p_min is not None}
     for level in run.settings.alphas:
-        outcomes = [verdict(result, level, metric.metric.higher_is_better) for result in tests]
+        outcomes = [verdict(result, level, metric.metric.sign) for result in tests]
         unreachable = (
             f"the test cannot reach {level:g}: its smallest p is {min(reached):.3g}"
             if reached and min(reached) * (1 - 1e-12) > level

@@ -49,7 +49,7 @@ class Scores:
         scores = self.metric.score(sums)
         if isinstance(self.metric, MeanMetric):
             scores = np.where(np.asarray(sums)[..., 1] > 0, scores, np.nan)
-        return scores if self.metric.higher_is_better else -scores
+        return self.metric.sign * scores
 
     def resampled(self, segments: SegmentDraws, samples: int) -> NDArray[np.float64]:
         """(samples, S) corpus scores on bootstrap test sets."""

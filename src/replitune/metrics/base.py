@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from replitune.settings import about, check_arguments
 
 Array = NDArray[Any]
 """An array of numbers of any type."""
+Direction = Literal[1, -1] | None
+"""1 if a higher score is better, -1 if a lower one is; None if neither is."""
 HigherIsBetter = Annotated[bool, about("Whether a higher score is better.")]
 
 
@@ -38,7 +40,7 @@ class Metric(ABC):
     statistic_names: tuple[str, ...]
     """K column names of the store."""
 
-    higher_is_better: bool = True
+    direction: Direction = 1
 
     integer_statistics: bool = True
     """Whether the statistics are counts (int32 in the store) or not (float64)."""
@@ -66,6 +68,11 @@ class Metric(ABC):
     def ignores(self) -> Collection[str]:
         """What does not matter to it: ``case``, ``spaces`` before punctuation, ``marks`` of tokenisers."""
         return ()
+
+    @property
+    def sign(self) -> int:
+        """The direction; for a metric for which neither is better, more counts as ahead."""
+        return self.direction or 1
 
     @abstractmethod
     def signature(self) -> str:
@@ -108,6 +115,10 @@ class Metric(ABC):
         """Gradient (..., K) of `score` at sums (..., K); None when the metric has none."""
         return None
 
+    def missing(self, statistics: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """(...) which segments have no score, of statistics (..., K); None if all have one."""
+        return None
+
     def kink(self, sums: NDArray[Any], spread: NDArray[np.float64]) -> str | None:
         """A warning for linearised tests when `score` is not smooth within two standard errors of
         `sums` (K,); `spread` (K, K) is the covariance of the sums."""
@@ -129,7 +140,7 @@ class MeanMetric(Metric):
     @check_arguments
     def __init__(self, id: str | None = None, higher_is_better: HigherIsBetter = True) -> None:
         super().__init__(id)
-        self.higher_is_better = higher_is_better
+        self.direction = 1 if higher_is_better else -1
 
     def signature(self) -> str:
         return "aggregation:mean"
@@ -144,6 +155,9 @@ class MeanMetric(Metric):
 
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return ratio_gradient(sums)
+
+    def missing(self, statistics: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(statistics[..., -1] == 0)
 
 
 def ratio(sums: NDArray[Any]) -> NDArray[np.float64]:

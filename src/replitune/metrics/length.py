@@ -32,6 +32,7 @@ class Length(Metric):
 
     name = "length"
     title = "length ratio"
+    direction = None
     statistic_names = ("hyp_len", "ref_len")
 
     @check_arguments

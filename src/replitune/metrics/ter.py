@@ -27,7 +27,7 @@ class Ter(Metric):
     name = "ter"
     title = "TER"
     statistic_names = ("num_edits", "ref_length")
-    higher_is_better = False
+    direction = -1
     integer_statistics = False
     signed_statistics = ()
 

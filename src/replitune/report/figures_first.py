@@ -34,7 +34,7 @@ def _forest(material: Material, testset: str, rows: Sequence[tuple[Result, Answe
     def draw(panels: Any) -> None:
         for axes, (cell, one) in zip(panels, rows, strict=True):
             test = cell.lead_test((a, b))
-            turn = 1 if cell.higher_is_better else -1
+            turn = cell.sign
             base = cell.systems[a].avg
             of_b = list(cell.systems[b].scores.values())
             runs = [turn * (x - base) for x in of_b] if len(of_b) > 1 else []
@@ -71,7 +71,7 @@ def ranking(material: Material, cell: Result) -> Figure | None:
     that leads; better is to the right."""
     if len(cell.systems) < 3:
         return None
-    first, turn = anchor(cell, material), 1 if cell.higher_is_better or cell.neutral else -1
+    first, turn = anchor(cell, material), cell.sign
     base = cell.systems[first].avg
     told = {name: cell.answer((first, name)) for name in cell.ranked}
 

@@ -171,5 +171,5 @@ def _scores(cell: Result, system: str) -> np.ndarray:
 
 
 def _axis(cell: Result) -> str:
-    direction = "" if cell.higher_is_better else ", lower is better"
+    direction = "" if cell.sign > 0 else ", lower is better"
     return f"{cell.name} on {cell.testset}{direction}"

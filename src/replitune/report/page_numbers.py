@@ -134,7 +134,7 @@ def _cell(
         "metric": cell.metric,
         "name": cell.name,
         "kind": cell.kind,
-        "higher": cell.higher_is_better,
+        "higher": cell.sign > 0,
         "neutral": cell.neutral,
         "decimals": cell.decimals,
         "people": cell.metric in material.people,
@@ -155,7 +155,7 @@ def _cell(
                 place[t.b],
                 method[t.method],
                 *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high)),
-                0 if of_outputs(t) or unfit(cell, t) else verdict(t, cell.alpha, cell.higher_is_better),
+                0 if of_outputs(t) or unfit(cell, t) else verdict(t, cell.alpha, cell.sign),
             ]
             for t in cell.tests
         ],

@@ -63,7 +63,7 @@ def by_people(material: Material) -> dict[str, dict[str, Ranks]]:
         if cell.metric in material.people:
             lead = [test for test in cell.tests if test.method == cell.lead_method]
             names = {name for test in lead for name in (test.a, test.b)}
-            won = [(test, verdict(test, cell.alpha, cell.higher_is_better)) for test in lead]
+            won = [(test, verdict(test, cell.alpha, cell.sign)) for test in lead]
             beaten = [(t.b, t.a) if w > 0 else (t.a, t.b) for t, w in won if w]
             by_testset.setdefault(cell.testset, _ranks(names, beaten))
     return {testset: ranks for testset, ranks in by_testset.items() if ranks}

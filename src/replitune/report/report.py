@@ -347,7 +347,7 @@ class ComparisonReport(Report):
             outputs = {output.system: output for output in segments.outputs}
             for a, b in cell.pairs:
                 change = outputs[b].scores - outputs[a].scores
-                gain = change if cell.higher_is_better else -change
+                gain = cell.sign * change
                 for word, sign in (("improved", 1.0), ("declined", -1.0)):
                     order = np.argsort(-sign * gain, kind="stable")
                     chosen = [int(i) for i in order if sign * gain[i] > 0]

@@ -129,7 +129,7 @@ def segments_of(
     return Segments(
         cell.testset,
         cell.name,
-        cell.higher_is_better,
+        cell.sign > 0,
         cell.decimals,
         testset.references,
         testset.source,

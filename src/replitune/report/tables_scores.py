@@ -123,7 +123,7 @@ def _runs(testset: str, system: str, group: dict[str, Result]) -> int:
 def _overview_columns(shown: Result, material: Material) -> Sequence[Column]:
     """The columns of one metric; each row takes the cell of its test set."""
     metric = shown.metric
-    arrow = "" if shown.neutral else " ↑" if shown.higher_is_better else " ↓"
+    arrow = "" if shown.neutral else " ↑" if shown.sign > 0 else " ↓"
 
     def in_cell(value: Callable[[Result, str], T]) -> Callable[..., T | None]:
         """None where the system has no score."""

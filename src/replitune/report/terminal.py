@@ -35,7 +35,7 @@ def comparison_lines(
         yield from map(emphasis, lines) if n < len(summary.headlines) else lines
     yield ""
     for result in results:
-        better = f"{'higher' if result.higher_is_better else 'lower'} is better"
+        better = f"{'higher' if result.sign > 0 else 'lower'} is better"
         if result.neutral:
             better = "neither more nor less is better"
         name = emphasis(f"{result.metric} on {result.testset}")

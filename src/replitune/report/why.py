@@ -57,9 +57,8 @@ def explain(
 def segment_means(metric: Metric, system: SystemStatistics) -> NDArray[np.float64]:
     """(N,) mean score over replicas; NaN where any replica has none."""
     means = system.scores(metric).mean(axis=0)
-    if metric.statistic_names[-1:] == ("count",):
-        means = np.where((system.statistics[..., -1] != 0).all(axis=0), means, np.nan)
-    return means
+    missing = metric.missing(system.statistics)
+    return means if missing is None else np.where(missing.any(axis=0), np.nan, means)
 
 
 def document_groupings(store: SegmentStatistics, texts: TestSet | None) -> list[Grouping]:

@@ -192,7 +192,7 @@ def answers_of(cell: Result) -> tuple[Answer, ...]:
 
 
 def _answer(cell: Result, test: TestResult) -> Answer:
-    up = cell.higher_is_better or cell.neutral
+    up = cell.sign > 0
     ahead, behind = (test.b, test.a) if (test.delta > 0) == up else (test.a, test.b)
     low, high = test.ci_low, test.ci_high
     if low is not None and high is not None and (test.delta < 0 or (test.delta == 0 and not up)):
@@ -283,7 +283,7 @@ def _state(cell: Result, test: TestResult) -> State:
     found = p <= cell.alpha and test.delta != 0
     if cell.neutral:
         return "different" if found else "undecided"
-    better = (test.delta > 0) == cell.higher_is_better
+    better = cell.better_by(test.delta) > 0
     asked = {"two-sided": found, "greater": found and better, "less": found and not better}
     same = test.details.get("p_same_adjusted", test.details.get("p_same"))
     within = same is not None and same <= cell.alpha
@@ -444,8 +444,8 @@ def _sentence(cell: Result, test: TestResult, answer: Answer) -> str:
             return f"{test.a} and {test.b} have the same {cell.name}."
         sure = "" if state == "different" else ", which may be chance"
         return f"{x} has {size} more than {y}{between}{sure}; neither more nor less is better."
-    above = "above" if cell.higher_is_better else "below"
-    lower = "" if cell.higher_is_better else "lower is better, "
+    above = "above" if cell.sign > 0 else "below"
+    lower = "" if cell.sign > 0 else "lower is better, "
     between_lower = f" ({lower[:-2]})" if lower else ""
     between = f" ({lower}{limits})" if limits else between_lower
     kind = word_of(test)
@@ -571,7 +571,7 @@ def _next_run(cell: Result, test: TestResult) -> Iterator[str]:
     here, new = next_run(cell, test), next_run(cell, test, "_new")
     if here is None:
         return
-    b_ahead = (test.delta > 0) == cell.higher_is_better
+    b_ahead = cell.better_by(test.delta) > 0
     ahead, behind = (test.b, test.a) if b_ahead else (test.a, test.b)
     text = (
         f"The next {test.run_kind} of {ahead} would score above the next one of {behind} with "

@@ -195,7 +195,7 @@ def compare(
                 metric=id,
                 word=next((metadata.metric for metadata in store.metadata.values()), id),
                 signature=store.signature,
-                higher_is_better=store.metric.higher_is_better,
+                direction=store.metric.direction,
                 alpha=settings.alpha,
                 lead_method=leading(methods).id,
                 systems=spread,

@@ -28,7 +28,7 @@ def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, 
     p, low, high = (result.details.get(name) for name in names)
     if p is None or low is None or high is None or cell.neutral:
         return None
-    b_ahead = (result.delta > 0) == cell.higher_is_better
+    b_ahead = cell.better_by(result.delta) > 0
     return (p, low, high) if b_ahead else (1 - p, 1 - high, 1 - low)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from replitune.metrics.base import Direction
 from replitune.notes import Note, note_text
 from replitune.replicas import Replica
 from replitune.results.answer import Answer, answers_of
@@ -40,7 +41,7 @@ METADATA = (
     "metric",
     "word",
     "signature",
-    "higher_is_better",
+    "direction",
     "alpha",
     "lead_method",
     "suite",
@@ -100,7 +101,7 @@ class Result:
     word: str
     """The metric as it is given on a command line: ``ter:id=ter-norm,normalized=true``."""
     signature: str
-    higher_is_better: bool
+    direction: Direction
     alpha: float
     """Level of the tests; intervals have confidence 1 - alpha."""
     lead_method: str
@@ -174,7 +175,7 @@ class Result:
 
     def better_by(self, delta: float) -> float:
         """By how much B is better, given the difference B - A."""
-        return delta if self.higher_is_better or self.neutral else -delta
+        return self.sign * delta
 
     @property
     def closest(self) -> tuple[str, str] | None:
@@ -214,7 +215,12 @@ class Result:
     @property
     def neutral(self) -> bool:
         """Whether neither more nor less is better."""
-        return self.word.partition(":")[0] == "length"
+        return self.direction is None
+
+    @property
+    def sign(self) -> int:
+        """-1 if lower is better."""
+        return self.direction or 1
 
     def rankings(self) -> dict[str, Ranking]:
         """Order, wins and clusters of the systems by each method; none if more is not better, for
@@ -226,7 +232,7 @@ class Result:
                 [result for result in self.tests if result.method == method],
                 self.standing,
                 alpha=self.alpha,
-                higher_is_better=self.higher_is_better,
+                sign=self.sign,
             )
             for method in self.methods
             if self.judged
@@ -288,8 +294,7 @@ class Result:
     @cached_property
     def ranked(self) -> list[str]:
         """The systems, best first."""
-        sign = -1.0 if self.higher_is_better else 1.0
-        return sorted(self.systems, key=lambda name: sign * self.standing[name])
+        return sorted(self.systems, key=lambda name: -self.sign * self.standing[name])
 
     def tuner_scores(self, system: str) -> dict[str, list[float]]:
         """Scores of the replicas by the tuner they came from; replicas of none, and samples of prompts,
@@ -326,7 +331,7 @@ class Result:
             pairs[item.a, item.b]["overlaps"][item.method] = item.ratio
         return {
             "signature": self.signature,
-            "higher_is_better": self.higher_is_better,
+            "direction": self.direction,
             "lead": self.lead_method,
             "systems": {
                 name: {

@@ -231,7 +231,7 @@ def _named(names: Sequence[str]) -> str:
 
 def _of_outputs(cell: Result) -> str:
     best = cell.ranked[0]
-    top = f"{best} scored highest" if cell.higher_is_better else f"{best} scored lowest, which is best"
+    top = f"{best} scored highest" if cell.sign > 0 else f"{best} scored lowest, which is best"
     n = max(max(a.counts.runs_a, a.counts.runs_b) for a in cell.answers)
     why = "with one run each" if n == 1 else "by these outputs alone"
     value = f"{score(cell.systems[best].avg, cell.decimals)} {cell.name}"

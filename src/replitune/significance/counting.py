@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.metrics.base import Metric
+from replitune.metrics.base import MeanMetric, Metric
 from replitune.notes import Note, note, without_none
 from replitune.replicas import Replica
 from replitune.significance.arguments import aggregate_scores, in_units
@@ -33,8 +33,7 @@ def oriented(deltas: NDArray | float, alternative: str, metric: Metric) -> NDArr
     """Values that are large when the alternative holds: abs(delta), or the gain of B (of A)."""
     if alternative == "two-sided":
         return np.abs(deltas)
-    better = 1.0 if metric.higher_is_better else -1.0
-    return np.asarray(deltas) * (better if alternative == "greater" else -better)
+    return np.asarray(deltas) * (metric.sign if alternative == "greater" else -metric.sign)
 
 
 def p_value(statistics: NDArray[np.float64], observed: float, slack: float, exact: bool = False) -> float:
@@ -78,7 +77,7 @@ def expected_shift(
 
     If the score is a mean of units of equal count, tau is delta; otherwise the mean of the drawn deltas.
     """
-    if comparison.metric.statistic_names[-1:] == ("count",):
+    if isinstance(comparison.metric, MeanMetric):
         systems = (comparison.a, comparison.b)
         counts = [in_units(s.statistics[..., -1:], comparison.documents, unit) for s in systems]
         if all((x == counts[0].flat[0]).all() for x in counts):

@@ -83,7 +83,8 @@ class CrossedPair(Difference):
     scope: Drawn
     alternative: str
     paired: bool
-    higher_is_better: bool = True
+    sign: float = 1.0
+    """-1 if lower scores are better."""
     bound: Bound | None = None
     """Bound on the noise of runs; None if there is none, or if the runs contradict it."""
 
@@ -182,11 +183,6 @@ class CrossedPair(Difference):
             return None
         p = self.p_beyond(0.0, self.side or np.sign(self.delta))
         return p if self.side else min(1.0, 2 * p)
-
-    @property
-    def sign(self) -> float:
-        """1 if higher scores are better, -1 if lower ones are."""
-        return 1.0 if self.higher_is_better else -1.0
 
     def notes(self, size: float, unit: str, design: str) -> list[Note | None]:
         """What a reader must know about the design and single runs; size: of the test set, in these

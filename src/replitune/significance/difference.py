@@ -49,14 +49,14 @@ class Difference(ScoredPair):
         q = self.critical.tail(abs(gap) / self.se)
         return q if gap > 0 else 1 - q
 
-    def within(self, margin: float, higher_is_better: bool) -> dict[str, float]:
+    def within(self, margin: float, sign: float) -> dict[str, float]:
         """p of equivalence, the larger of two one-sided ones, and of non-inferiority of each system.
 
         p_no_worse_b: H0 is that B is worse than A by the margin or more.
         """
         above = self.p_beyond(-margin, 1.0)
         below = self.p_beyond(margin, -1.0)
-        no_worse = (below, above) if higher_is_better else (above, below)
+        no_worse = (below, above) if sign > 0 else (above, below)
         return {
             "margin": margin,
             "p_same": max(above, below),

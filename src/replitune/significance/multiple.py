@@ -46,7 +46,7 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     return adjusted
 
 
-def verdict(result: TestResult, alpha: float, higher_is_better: bool) -> int | None:
+def verdict(result: TestResult, alpha: float, sign: int) -> int | None:
     """1 when B beats A, -1 when A beats B, 0 for no significant difference; None without a p.
 
     p is the adjusted one if there is one. A one-sided test finds winners on its side only.
@@ -56,7 +56,7 @@ def verdict(result: TestResult, alpha: float, higher_is_better: bool) -> int | N
         return None
     if p > alpha or result.delta == 0:
         return 0
-    side = 1 if (result.delta > 0) == higher_is_better else -1
+    side = 1 if result.delta * sign > 0 else -1
     allowed = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[result.alternative]
     return side if side in allowed else 0
 
@@ -92,11 +92,7 @@ class Ranking:
 
 
 def rank_systems(
-    results: Sequence[TestResult],
-    scores: Mapping[str, float],
-    *,
-    alpha: float = 0.05,
-    higher_is_better: bool = True,
+    results: Sequence[TestResult], scores: Mapping[str, float], *, alpha: float = 0.05, sign: int = 1
 ) -> Ranking:
     """Order systems by score, fill the win matrix, and cut the order into clusters.
 
@@ -110,7 +106,6 @@ def rank_systems(
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         raise ReplituneError("a ranking needs rows of one test", found=", ".join(methods), fix="choose one")
-    sign = -1.0 if higher_is_better else 1.0
     names = tuple(sorted(scores, key=lambda name: (sign * scores[name], name)))
     place = {name: i for i, name in enumerate(names)}
     wins = np.zeros((len(names), len(names)), dtype=bool)
@@ -122,7 +117,7 @@ def rank_systems(
                     f"no score for system {name}", expected=f"a score of each of {', '.join(names)}"
                 )
         a, b = place[result.a], place[result.b]
-        won = verdict(result, alpha, higher_is_better)
+        won = verdict(result, alpha, sign)
         if won is None:
             continue
         tested[a, b] = tested[b, a] = True

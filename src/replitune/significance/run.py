@@ -246,16 +246,12 @@ def _run_pair(
 
 
 def scored_by_both(comparison: Comparison) -> Comparison:
-    """The comparison without segments for which some replica of either system has no score.
-
-    Metrics of (score, count) mark a missing score by a count of 0.
-    """
-    names, a, b = comparison.metric.statistic_names, comparison.a, comparison.b
-    if not names or names[-1] != "count" or a.statistics.ndim != 3:
+    """The comparison without segments for which some replica of either system has no score."""
+    a, b = comparison.a, comparison.b
+    of_a, of_b = (comparison.metric.missing(system.statistics) for system in (a, b))
+    if of_a is None or of_b is None or not (of_a.any() or of_b.any()):
         return comparison
-    known = (a.statistics[..., -1] != 0).all(axis=0) & (b.statistics[..., -1] != 0).all(axis=0)
-    if known.all():
-        return comparison
+    known = ~(of_a.any(axis=0) | of_b.any(axis=0))
     if not known.any():
         raise ReplituneError(
             f"no segment has scores of {comparison.metric.id} from all runs of {a.name} and {b.name}"

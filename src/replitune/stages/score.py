@@ -24,6 +24,7 @@ class Scoring(Stage):
     KEPT = True
     VERSION = 2
     MEMORY_MB = 300, 430.0
+    VERSION = 2
     testset: str
     system: str
     metric: dict[str, Any]

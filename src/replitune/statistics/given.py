@@ -544,7 +544,7 @@ class _Arranged:
                 metric=Entry("mean", options, metric.id).word,
                 id=metric.id,
                 signature=signature,
-                higher_is_better=higher,
+                direction=1 if higher else -1,
                 testset=testset or "",
                 reference_sha256=ids_sha256,
                 decode_sha256={},

@@ -118,7 +118,7 @@ class Scorer:
             metric=self.published_word,
             id=self.metric.id,
             signature=self.signature,
-            higher_is_better=self.metric.higher_is_better,
+            direction=self.metric.direction,
             testset=self.name,
             reference_sha256=references_sha256(self.testset.references),
             decode_sha256={item.system.name: item.decode_sha256 for item in scored},

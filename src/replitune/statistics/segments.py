@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import to_builtins
 from numpy.typing import NDArray
 
-from replitune.metrics.base import Metric
+from replitune.metrics.base import Direction, Metric
 from replitune.statistics.findings import Finding
 from replitune.statistics.systems import SystemStatistics
 
@@ -23,7 +23,7 @@ class StoreMetadata:
     """The metric as :func:`get_metric` takes it: ``ter:id=ter-norm,normalized=true``."""
     id: str
     signature: str
-    higher_is_better: bool
+    direction: Direction
     testset: str
     reference_sha256: str
     decode_sha256: dict[str, dict[str, str]]

@@ -32,7 +32,7 @@ class Combination(Metric):
         super().__init__(id)
         if not terms or any(factor == 0 for factor, _ in terms):
             raise ReplituneError("a combination of metrics needs factors other than 0")
-        directions = {(factor > 0) == metric.higher_is_better for factor, metric in terms}
+        directions = {factor * metric.sign > 0 for factor, metric in terms}
         if len(directions) > 1:
             raise ReplituneError(
                 "the terms of the combination pull in opposite directions",
@@ -40,7 +40,7 @@ class Combination(Metric):
                 expected="metrics where lower is better with the other sign",
             )
         self.terms = tuple(terms)
-        self.higher_is_better = directions == {True}
+        self.direction = 1 if directions == {True} else -1
         self.integer_statistics = all(metric.integer_statistics for _, metric in terms)
         self.statistic_names = tuple(
             f"{i}_{name}" for i, (_, metric) in enumerate(terms) for name in metric.statistic_names

@@ -17,7 +17,7 @@ class Objective:
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
-        self.sign = 1.0 if metric.higher_is_better else -1.0
+        self.sign = float(metric.sign)
         # Without zero counts, BLEU is the same formula under every smoothing except add-k.
         self.bleu_order = 0
         if isinstance(metric, Bleu) and metric.smooth_method != "add-k":

@@ -115,7 +115,7 @@ class Training:
             done = folder / f"round-{number:04d}"
             shutil.rmtree(done, ignore_errors=True)
             best = state["best"]
-            sign = 1 if self.metric.higher_is_better else -1
+            sign = self.metric.sign
             better = best is None or (sign * (score - best["dev_score"]) > self.settings.min_gain)
             if better:
                 state["best"] = {"dev_score": score, "iteration": number}

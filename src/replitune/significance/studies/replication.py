@@ -129,7 +129,7 @@ def draw_replicas(
         [comparison.scores_b[of_b].mean() - comparison.scores_a[of_a].mean() for of_a, of_b in chosen]
     )
     small = (_drawn(comparison, of_a, of_b) for of_a, of_b in chosen)
-    ahead = deltas > 0 if metric.higher_is_better else deltas < 0
+    ahead = metric.sign * deltas > 0
     rows = []
     for method, values in p_values(small, tests, rng).items():
         p = np.array([np.nan if value is None else value for value in values])
@@ -161,7 +161,7 @@ def single_runs(
 ) -> list[ReplicationRow]:
     """A's worst run with B's best, A's best with B's worst, and median with median."""
     a, b, metric = comparison.a, comparison.b, comparison.metric
-    sign = 1 if metric.higher_is_better else -1
+    sign = metric.sign
     order_a, order_b = (
         sorted(range(s.n), key=lambda r: (sign * scores[r], s.replicas[r]))
         for s, scores in ((a, comparison.scores_a), (b, comparison.scores_b))

@@ -120,7 +120,7 @@ def crossed(
 
     def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
         return CrossedPair(
-            a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.higher_is_better, bound
+            a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.sign, bound
         )
 
     a, b = weighted(parts_a, weights), weighted(parts_b, weights)
@@ -156,7 +156,7 @@ def crossed(
         if margin is not None:
             margin_iv(margin, comparisons[0])
         if margin is not None and pair.varies:
-            details |= pair.within(margin, metric.higher_is_better)
+            details |= pair.within(margin, metric.sign)
             if margin <= pair.reach(2 * alpha):
                 notes.append(note("margin-out-of-reach", margin=margin))
         if len(comparisons) > 1:

@@ -258,7 +258,7 @@ def human(
         interval = pair.interval(alpha, alternative)
         margin = (margins or {}).get(comparison.metric.id)
         if margin is not None:
-            details |= pair.within(margin, comparison.metric.higher_is_better)
+            details |= pair.within(margin, comparison.metric.sign)
     replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
     return pair.row(
         [comparison],

@@ -42,7 +42,7 @@ def koehn(
     contrast = Contrast("koehn", comparison, alternative, unit, replicas=chosen)
     segments = draws_of(rng, draws).segments
     deltas = one_replica_deltas(comparison, chosen, segments, unit, samples)
-    gains = deltas if comparison.metric.higher_is_better else -deltas
+    gains = comparison.metric.sign * deltas
     won = int(np.count_nonzero(gains > contrast.slack))
     lost = int(np.count_nonzero(gains < -contrast.slack))
     tied = samples - won - lost

@@ -257,7 +257,7 @@ def _p(contrast: Contrast, se: float, df: float) -> float:
     tail = max(float(stdtr(df, -abs(contrast.delta) / se)), TINIEST)
     if contrast.alternative == "two-sided":
         return min(1.0, 2 * tail)
-    better = (contrast.delta > 0) == contrast.comparison.metric.higher_is_better
+    better = contrast.delta * contrast.comparison.metric.sign > 0
     return tail if better == (contrast.alternative == "greater") else 1 - tail
 
 

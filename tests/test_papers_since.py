@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from replitune.significance.tests.crossed import crossed
+from significance.calls import crossed
 from significance.crossed_models import comparison
 from support import ROOT
 

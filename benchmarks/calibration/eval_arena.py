@@ -39,8 +39,9 @@ from numpy.typing import NDArray
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison, TestResult
 from replitune.significance.draws import SegmentDraws
+from replitune.significance.interface import Context
 from replitune.significance.one_system import s_sel
-from replitune.significance.tests.crossed import crossed
+from replitune.significance.tests.crossed import Crossed
 
 Array = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def ours(A: Array, B: Array | None = None) -> tuple[dict[str, float], TestResult
     pair = Comparison(
         MeanMetric(), system("other", other.T), system("A", A.T), np.arange(N, dtype=np.int32)
     )
-    row = crossed(pair, design="samples")
+    row = Crossed().run(Context([pair], design="samples"))
     assert row.se is not None
     within = 0.0
     for name, x in (("A", A), ("other", other)):

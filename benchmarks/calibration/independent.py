@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import msgspec
@@ -23,12 +24,13 @@ from replitune.results.in_hand import plan_of
 from replitune.results.looking import all_looks
 from replitune.significance.base import Comparison
 from replitune.significance.critical import layers, tails
+from replitune.significance.interface import Context
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.run import TestSetScores, run_tests
 from replitune.significance.settings import TestSettings
-from replitune.significance.tests.crossed import crossed
-from replitune.significance.tests.fu_bootstrap import fu_bootstrap
-from replitune.significance.tests.graham import graham
+from replitune.significance.tests.crossed import Crossed
+from replitune.significance.tests.fu_bootstrap import FuBootstrap
+from replitune.significance.tests.graham import Graham
 from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 
@@ -128,7 +130,7 @@ def t9() -> None:
     pair = Comparison(
         MeanMetric(), system("a", a[:, None]), system("b", b[:, None]), np.zeros(1, dtype=np.int32)
     )
-    p = [fu_bootstrap(pair, rng=np.random.default_rng(k)).p for k in range(20)]
+    p = [FuBootstrap().run(Context([pair], stream=partial(np.random.default_rng, k))).p for k in range(20)]
     print(f"fu-bootstrap, (0, 2) against (1, 3): exact {exact:.4f}, p {min(p):.4f} to {max(p):.4f}")
     sets = np.array(list(product(range(6), repeat=6)))
     for x, y in (((1, 0, 0, 1, 0, 0), (0, 1, 1, 0, 0, 1)), ((0, 0, 0, 0, 1, 0), (1, 1, 1, 0, 0, 1))):
@@ -137,7 +139,7 @@ def t9() -> None:
         pair = Comparison(
             MeanMetric(), system("a", np.array([x], float)), system("b", np.array([y], float)), documents
         )
-        p = [graham(pair, rng=np.random.default_rng(k)).p for k in range(20)]
+        p = [Graham().run(Context([pair], stream=partial(np.random.default_rng, k))).p for k in range(20)]
         print(f"graham, {x} against {y}: exact {exact:.4f}, p {min(p):.4f} to {max(p):.4f}")
 
 
@@ -150,7 +152,7 @@ def rates(draw: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray | N
         numbers = np.arange(len(d), dtype=np.int32) if documents is None else documents
         pair = Comparison(MeanMetric(), system("a", np.zeros((1, len(d)))), system("b", d[None]), numbers)
         unit = "segment" if documents is None else "document"
-        row = crossed(pair, scope="segments", unit=unit)
+        row = Crossed(scope="segments", unit=unit).run(Context([pair]))
         yes = row.p is not None and row.p <= 0.05
         rejected += yes
         refused += row.p is None
@@ -284,7 +286,7 @@ def t7() -> None:
                 pair = Comparison(
                     MeanMetric(), system("a", a), system("b", b), np.arange(30, dtype=np.int32)
                 )
-                odd.append(crossed(pair, scope="runs").details.get("p_odd_run", 1.0) <= 0.01)
+                odd.append(Crossed(scope="runs").run(Context([pair])).details.get("p_odd_run", 1.0) <= 0.01)
             refused[name] = f"{name} {np.mean(odd):.3f}"
         print(f"{n} v {n}, --fail-unless refuses: {', '.join(refused.values())}")
 
@@ -299,9 +301,9 @@ def t10() -> None:
             a, b = (np.sqrt(rho) * z[2] + np.sqrt(1 - rho) * own for own in z[:2])
             a, b = (20 + y + rng.normal(0, 0.05, (n, 30)) for y in (a, b + 0.5))
             pair = Comparison(MeanMetric(), system("a", a), system("b", b), np.arange(30, dtype=np.int32))
-            row = crossed(pair, scope="runs")
+            row = Crossed(scope="runs").run(Context([pair]))
             alone += row.p <= 0.05
-            paired += crossed(pair, scope="runs", paired=True).p <= 0.05
+            paired += Crossed(scope="runs", paired=True).run(Context([pair])).p <= 0.05
             hint += any(note.code == "shared-seeds" for note in row.notes)
         print(
             f"{n} v {n}, correlation {rho}: hint {hint / 300:.3f}; B better by .5 run sd is found in "
@@ -321,7 +323,7 @@ def t11() -> None:
             own = rng.normal(0, np.sqrt(N * truth / 2), (2, 1, N))
             a, b = 20 + runs + own + rng.normal(0, 0.1, (2, n, N))
             pair = Comparison(MeanMetric(), system("a", a), system("b", b), np.arange(N, dtype=np.int32))
-            rows = crossed(pair).variances
+            rows = Crossed().run(Context([pair])).variances
             (of_set,) = [row for row in rows if row.source.startswith("system x")]
             low, high = getattr(of_set, "share_low", np.nan), getattr(of_set, "share_high", np.nan)
             shares.append(of_set.share)

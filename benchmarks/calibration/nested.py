@@ -28,8 +28,9 @@ import numpy as np
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
+from replitune.significance.interface import Context
 from replitune.significance.studies.calibrate import wilson
-from replitune.significance.tests.crossed import crossed
+from replitune.significance.tests.crossed import Crossed
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
 
@@ -74,10 +75,10 @@ def measure(prompts: tuple[int, int], samples: int, segments: int, ratio: float,
     p = np.ones((3, TRIALS))
     for t in range(TRIALS):
         both = outputs(prompts, samples, segments, sd, paired, rng)
-        p[0, t] = crossed(both, design="nested", paired=paired).p
+        p[0, t] = Crossed(paired=paired).run(Context([both], design="nested")).p
         if t < TRIALS // 8 and not paired:
-            p[1, t] = crossed(both, design="samples", strata="none").p
-            p[2, t] = crossed(both, design="runs", strata="none").p
+            p[1, t] = Crossed(strata="none").run(Context([both], design="samples")).p
+            p[2, t] = Crossed(strata="none").run(Context([both])).p
     row = {f"nested {alpha}": float((p[0] <= alpha).mean()) for alpha in ALPHAS}
     if not paired:
         row |= {

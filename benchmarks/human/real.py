@@ -40,10 +40,7 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
         people[names.index(name), int(segment) - 1] = float(score)
     metrics = [get_metric(name) for name in METRICS]
     outputs = [read_lines(folder / f"{name}.gz") for name in names]
-    scores = [
-        [m.score(m.statistics(lines, [reference])) * m.sign for m in metrics]
-        for lines in outputs
-    ]
+    scores = [[m.score(m.statistics(lines, [reference])) * m.sign for m in metrics] for lines in outputs]
     return people, np.array(scores).transpose(0, 2, 1)
 
 

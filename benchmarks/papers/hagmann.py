@@ -23,8 +23,9 @@ from shared import write
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
-from replitune.significance.tests.crossed import crossed
-from replitune.significance.tests.lmem import likelihood_ratio, lmem, reml, sums_of_squares
+from replitune.significance.interface import Context
+from replitune.significance.tests.crossed import Crossed
+from replitune.significance.tests.lmem import Lmem, likelihood_ratio, reml, sums_of_squares
 from replitune.statistics.systems import SystemStatistics
 
 PAPER = {
@@ -86,9 +87,9 @@ def main() -> None:
             say("p (Tukey)", of, f"{p:.3g}", model)
     pair = comparison(ter, "Marking", "PostEdit")
     for model, found in (
-        ("lmem, runs=false, two systems", lmem(pair, runs=False)),
-        ("lmem, two systems", lmem(pair)),
-        ("crossed", crossed(pair)),
+        ("lmem, runs=false, two systems", Lmem(runs=False).run(Context([pair]))),
+        ("lmem, two systems", Lmem().run(Context([pair]))),
+        ("crossed", Crossed().run(Context([pair]))),
     ):
         # delta is PostEdit - Marking
         ends = f"{-found.delta:.4f} [{-found.ci_high:.4f}, {-found.ci_low:.4f}]"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -25,7 +26,8 @@ from shared import SEED, write
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
-from replitune.significance.tests.riezler import riezler
+from replitune.significance.interface import Context
+from replitune.significance.tests.riezler import Riezler
 from replitune.statistics.store import read_stores
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
@@ -61,11 +63,12 @@ def enumerated(d: NDArray[np.float64]) -> float:
 def both(compared: Comparison, repeated: int, *key: str) -> dict[str, Any]:
     """p and CPU seconds, exact and sampled, and how far sampled p are from the exact one."""
     start = time.process_time()
-    exact = riezler(compared, rng=stream(SEED, *key), exact=True)
+    exact = Riezler(exact=True).run(Context([compared]))
     exact_seconds = time.process_time() - start
     start = time.process_time()
     sampled = [
-        riezler(compared, rng=stream(SEED, *key, str(r)), samples=SAMPLES).p for r in range(repeated)
+        Riezler().run(Context([compared], samples=SAMPLES, stream=partial(stream, SEED, *key, str(r)))).p
+        for r in range(repeated)
     ]
     seconds = (time.process_time() - start) / repeated
     p = exact.p

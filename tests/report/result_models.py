@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from replitune.metrics.base import Direction
 from replitune.report.material import Material
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
@@ -43,11 +44,11 @@ def result_of(
     *tests: TestResult,
     means: Mapping[str, float] = MappingProxyType({"a": 40.0, "b": 38.0}),
     word: str = "ter",
-    higher: bool = False,
+    direction: Direction = -1,
     runs: int = 3,
 ) -> Result:
     systems = {name: summary(name, mean, runs) for name, mean in means.items()}
-    return Result("t1", "m", word, "sig", higher, 0.05, "crossed", systems, tests)
+    return Result("t1", "m", word, "sig", direction, 0.05, "crossed", systems, tests)
 
 
 def material(*cells: Result, **more: Any) -> Material:

@@ -27,7 +27,7 @@ def paragraph(*words: str) -> str:
         name: summarise(MeanMetric(), s, documents, testset="t", seed=1, samples=20)
         for name, s in systems.items()
     }
-    cell = Result("t", "m", "mean", "s", True, 0.05, rows[0].method, spread, tuple(rows))
+    cell = Result("t", "m", "mean", "s", 1, 0.05, rows[0].method, spread, tuple(rows))
     return methods(Material("small", 1, 0.05, "pairs", 10_000, [cell]))[0]
 
 

@@ -18,7 +18,7 @@ def many(*p: float):
         replace(RESULT, a=a, b=b, delta=MEANS[b] - MEANS[a], p_adjusted=q)
         for (a, b), q in zip(pairs, p, strict=True)
     ]
-    return result_of(*tests, means=MEANS, word="bleu", higher=True)
+    return result_of(*tests, means=MEANS, word="bleu", direction=1)
 
 
 def test_many_systems_have_clusters_and_ranks():

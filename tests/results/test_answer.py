@@ -42,20 +42,21 @@ def test_size_and_interval_are_those_of_the_system_that_is_ahead():
     assert lower.detail == (
         "p = .040 (crossed, 3 + 3 runs). The interval is a 95% CI. It holds for new segments and new runs."
     )
-    higher = of(RESULT, word="bleu", higher=True)
+    higher = of(RESULT, word="bleu", direction=1)
     assert (higher.ahead, higher.low, higher.high) == ("a", 1.0, 3.0)
     assert higher.by_text == "a better by 2.00 (1.00 to 3.00)"
 
 
 def test_a_pair_given_the_other_way_round_has_the_same_answer():
-    for word, higher in (("bleu", True), ("ter", False), ("length", True)):
-        there, back = (of(test, word=word, higher=higher) for test in (RESULT, RESULT.swapped()))
+    for word, direction in (("bleu", 1), ("ter", -1), ("length", None)):
+        there, back = (of(test, word=word, direction=direction) for test in (RESULT, RESULT.swapped()))
         for name in ("state", "ahead", "behind", "size", "low", "high", "sentence", "by_text", "tone"):
             assert getattr(there, name) == getattr(back, name), name
 
 
-def test_neither_length_is_better():
-    answer = of(RESULT, word="length", higher=True)
+@pytest.mark.parametrize("word", ["length", "anything"])
+def test_of_a_metric_without_a_direction_neither_is_better(word: str):
+    answer = one(replace(result_of(RESULT, word=word, direction=None), name="length ratio"))
     assert answer.state == "different"
     assert answer.sentence == (
         "a has 2.00 length ratio more than b (1.00 to 3.00); neither more nor less is better."
@@ -266,7 +267,7 @@ MEANS = {"a": 40.0, "b": 38.0, "c": 30.0}
 
 def metric(name: str, p: float | None, delta: float) -> Result:
     test = replace(RESULT, delta=delta, p=p, p_adjusted=p, ci_low=None, ci_high=None)
-    return replace(result_of(test, word="bleu", higher=True), name=name, metric=name)
+    return replace(result_of(test, word="bleu", direction=1), name=name, metric=name)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +293,7 @@ def many(*p: float) -> Result:
         replace(RESULT, a=a, b=b, delta=MEANS[b] - MEANS[a], p_adjusted=q)
         for (a, b), q in zip(pairs, p, strict=True)
     ]
-    return result_of(*tests, means=MEANS, word="bleu", higher=True)
+    return result_of(*tests, means=MEANS, word="bleu", direction=1)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +319,7 @@ def test_of_many_pairs_those_with_the_best_stand_first():
     names = [f"s{i}" for i in range(6)]
     tests = tuple(replace(RESULT, a=a, b=b) for i, a in enumerate(names) for b in names[i + 1 :])
     means = {name: float(i) for i, name in enumerate(names)}
-    first = result_of(*tests, means=means, word="bleu", higher=True)
+    first = result_of(*tests, means=means, word="bleu", direction=1)
     (told,) = answers_in_words(material(first, replace(first, metric="x"))).values()
     assert len(told) == 30
     assert all("s5" in (answer.a, answer.b) for answer in (*told[:5], *told[15:20]))

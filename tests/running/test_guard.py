@@ -75,8 +75,8 @@ def test_replicas_that_agree_are_scored_once():
 def test_exchanges_of_segments_stay_compiled():
     """10,000 exchanges of 5 x 200 segments without a call for each."""
     from replitune.significance.base import Comparison
-    from replitune.significance.tests.clark import clark
     from replitune.statistics.systems import SystemStatistics
+    from significance.calls import clark
 
     rng = np.random.default_rng(3)
     metric = get_metric("bleu")

@@ -12,11 +12,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.counting import shifted_p
 from replitune.significance.draws import named_draws
-from replitune.significance.tests.clark_bootstrap import clark_bootstrap
-from replitune.significance.tests.fu_bootstrap import fu_bootstrap
-from replitune.significance.tests.graham import graham
-from replitune.significance.tests.koehn import koehn
-from replitune.significance.tests.multi_bootstrap import multi_bootstrap
+from significance.calls import clark_bootstrap, fu_bootstrap, graham, koehn, multi_bootstrap
 from significance.exchange_models import Counts, close, compare, counts, means, score_of
 
 SAMPLES = 4000

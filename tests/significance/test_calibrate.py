@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from significance.calls import crossed
+
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "calibration"))
 from bleu_model import bleu_counts as bleu_model
@@ -30,7 +32,6 @@ from replitune.significance.studies.calibrate import (
 )
 from replitune.significance.studies.pilot import pilot
 from replitune.significance.studies.simulate import Design, mean_scores
-from replitune.significance.tests.crossed import crossed
 
 
 def p_of_crossed(pair, rng):

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from significance.calls import crossed
+
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "calibration"))
 import batch as batched
@@ -24,7 +26,6 @@ from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.system_parts import effective_documents
-from replitune.significance.tests.crossed import crossed
 from significance.one_testset import run_tests
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from replitune.errors import ReplituneError
-from replitune.significance.tests.clark import clark
-from replitune.significance.tests.riezler import riezler
+from significance.calls import clark, riezler
 from significance.exchange_models import (
     Counts,
     close,

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from significance.calls import crossed
+
 sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import CountBleu, RootMetric, bleu_counts, comparison, mean_statistics, two_way
 
@@ -16,7 +18,6 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.metrics.bleu import Bleu
 from replitune.significance.system_parts import linearise
-from replitune.significance.tests.crossed import crossed
 
 
 def anova(x: np.ndarray) -> tuple[float, float, float]:

@@ -11,8 +11,8 @@ import pytest
 from replitune.errors import ReplituneError
 from replitune.significance.base import Comparison
 from replitune.significance.controlled import FOLDS, Controls, Judgements, Sample, sharpen
-from replitune.significance.tests.human import human
 from replitune.statistics.systems import SystemStatistics
+from significance.calls import human
 
 Z90, Z95 = 1.6448536269514722, 1.959963984540054
 

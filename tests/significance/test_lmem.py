@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from significance.calls import crossed, lmem
+
 sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import bleu_counts, comparison, mean_statistics, two_way
 from test_bad_input import ODD, WRONG, settled
@@ -24,8 +26,7 @@ from replitune.metrics.bleu import Bleu
 from replitune.settings import settings_of
 from replitune.significance.critical import TINIEST
 from replitune.significance.system_parts import Analyses
-from replitune.significance.tests.crossed import crossed
-from replitune.significance.tests.lmem import likelihood_ratio, lmem, reml, sums_of_squares
+from replitune.significance.tests.lmem import likelihood_ratio, reml, sums_of_squares
 from significance.exchange_models import Counts, compare
 
 
@@ -290,7 +291,7 @@ def test_p_is_never_0() -> None:
 
 def test_its_options_are_held_to_their_declaration() -> None:
     c = compare(*ODD["unequal n"], Counts())
-    assert settings_of(lmem).keys() == {"alternative", "runs"}
+    assert settings_of(lmem.kind).keys() == {"alternative", "runs"}
     for name, value in {"runs": WRONG["paired"], "alternative": "two_sided"}.items():
         with pytest.raises(ReplituneError, match=f"{name} is not"):
             lmem(c, **{name: value})

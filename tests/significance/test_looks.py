@@ -23,9 +23,9 @@ from replitune.significance.critical import Parts, net_parts
 from replitune.significance.looks.record import FUTILE, NO_P, SETTLED, Plan, Record, read_record
 from replitune.significance.looks.rule import asks, outlook, step_down
 from replitune.significance.looks.settings import RuleSettings
-from replitune.significance.tests.crossed import crossed
 from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
+from significance.calls import crossed
 
 RULE = RuleSettings()
 SEGMENTS = 60

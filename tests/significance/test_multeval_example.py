@@ -15,10 +15,8 @@ from replitune.running.files import read_lines
 from replitune.significance.base import Comparison
 from replitune.significance.draws import SegmentDraws
 from replitune.significance.one_system import s_sel
-from replitune.significance.tests.clark import clark
-from replitune.significance.tests.graham import graham
-from replitune.significance.tests.riezler import riezler
 from replitune.statistics.systems import SystemStatistics
+from significance.calls import clark, graham, riezler
 
 pytestmark = pytest.mark.realdata
 RUNS = ("run-001", "run-002", "run-003")

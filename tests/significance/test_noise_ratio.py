@@ -9,7 +9,7 @@ from scipy import stats
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.significance.noise_ratio import bound_of, patterns, worst_case
-from replitune.significance.tests.crossed import crossed
+from significance.calls import crossed
 from significance.crossed_models import comparison, mean_statistics, system, two_way
 from significance.one_testset import run_tests
 

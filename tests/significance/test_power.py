@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from significance.calls import crossed
+
 sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import comparison, two_way
 
@@ -40,7 +42,6 @@ from replitune.significance.studies.power import (
     sentence,
 )
 from replitune.significance.studies.simulate import Design, mean_scores
-from replitune.significance.tests.crossed import crossed
 from replitune.significance.variances import MeanSquares, interval
 
 

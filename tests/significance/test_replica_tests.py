@@ -10,9 +10,7 @@ from scipy import stats
 
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
-from replitune.significance.tests.fu_ar import fu_ar
-from replitune.significance.tests.fu_bootstrap import fu_bootstrap
-from replitune.significance.tests.replica_permutation import replica_permutation
+from significance.calls import fu_ar, fu_bootstrap, replica_permutation
 from significance.exchange_models import close, compare, counts, share, system
 
 

@@ -15,7 +15,7 @@ from replitune.metrics.length import Length
 from replitune.metrics.ter import Ter
 from replitune.significance.critical import TINIEST
 from replitune.significance.exact import coin_sums
-from replitune.significance.tests.riezler import riezler
+from significance.calls import riezler
 from significance.exchange_models import close, compare, counts, every_swap, means, share, system
 from significance.one_testset import run_tests
 from significance.test_bad_input import settled

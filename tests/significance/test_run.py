@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,9 +12,9 @@ from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.notes import Note
 from replitune.settings import about
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast
+from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.one_system import summarise
 from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import PEOPLE, TESTS
@@ -253,20 +253,22 @@ class _Point:
         return self.target
 
 
-def coin(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator,
-    alternative: Annotated[Literal["two-sided", "greater", "less"], about("Side.")] = "two-sided",
-    bias: Annotated[float, about("Of the coin.", gt=0, lt=1)] = 0.5,
-) -> TestResult:
+@dataclass(frozen=True)
+class Coin(SignificanceTest):
     """A third party's test: p is what a coin says."""
-    contrast = Contrast("coin", comparison, alternative, "segment")
-    return contrast.row(1.0 if rng.random() < bias else 0.5, Note("coin", f"{alternative} coin"))
+
+    name = "coin"
+
+    alternative: Annotated[Literal["two-sided", "greater", "less"], about("Side.")] = "two-sided"
+    bias: Annotated[float, about("Of the coin.", gt=0, lt=1)] = 0.5
+
+    def run(self, context: Context) -> TestResult:
+        p = 1.0 if context.rng.random() < self.bias else 0.5
+        return context.contrast(self, scope="both").row(p, Note("coin", f"{self.alternative} coin"))
 
 
 def test_another_package_may_bring_a_test(monkeypatch):
-    points = [_Point("coin", coin), _Point("broken", "text")]
+    points = [_Point("coin", Coin), _Point("broken", "text")]
     monkeypatch.setattr(TESTS, "_points", {point.name: point for point in points})
     monkeypatch.setattr(TESTS, "_loaded", {})
     assert TESTS.names[-2:] == ["broken", "coin"]
@@ -278,6 +280,7 @@ def test_another_package_may_bring_a_test(monkeypatch):
     assert (rows[1].p, rows[1].seed) == (1.0, 5)
     assert [note.code for note in rows[1].notes] == ["coin", "documents-ignored"]
     assert rows[1].p_adjusted == 1.0
+    assert (rows[1].scope, rows[1].run_kind) == ("both", "run")
     turned = run_tests(
         metric,
         DOCUMENTS,

@@ -19,7 +19,7 @@ from replitune.significance.one_system import summarise_suite
 from replitune.significance.run import TestSetScores
 from replitune.significance.run import run_tests as run_tests_of_suite
 from replitune.significance.system_parts import contributing, contributing_df, effective_documents
-from replitune.significance.tests.crossed import crossed
+from significance.calls import crossed
 from significance.crossed_models import comparison, mean_statistics, system, two_way
 
 

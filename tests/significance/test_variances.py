@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from significance.calls import crossed
+
 sys.path.insert(0, str(Path(__file__).parent))
 from crossed_models import comparison, two_way
 
@@ -17,7 +19,6 @@ from replitune.significance.base import Comparison
 from replitune.significance.components import components, sides_of
 from replitune.significance.studies.simulate import Design, mean_scores
 from replitune.significance.system_parts import analyse, weighted
-from replitune.significance.tests.crossed import crossed
 from replitune.significance.variances import (
     MeanSquares,
     VarianceRow,

@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Path:
         scores = rng.random((3, 20, 1))
         statistics = np.concatenate([scores, np.ones_like(scores)], axis=2)
         ids = ("seed-001", "seed-002", "seed-003")
-        metadata = StoreMetadata("mean", "mean", "s", True, "t", "0", {name: dict.fromkeys(ids, "")})
+        metadata = StoreMetadata("mean", "mean", "s", 1, "t", "0", {name: dict.fromkeys(ids, "")})
         system = SystemStatistics(name, ids, (None,) * 3, statistics)
         write_store(tmp_path / "stats" / f"{name}.parquet", [system], MeanMetric(), metadata)
     return tmp_path / "stats"

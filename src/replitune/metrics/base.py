@@ -156,7 +156,7 @@ class MeanMetric(Metric):
     def gradient(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         return ratio_gradient(sums)
 
-    def missing(self, statistics: NDArray[Any]) -> NDArray[np.bool_]:
+    def missing(self, statistics: NDArray[Any]) -> NDArray[np.bool_] | None:
         return np.asarray(statistics[..., -1] == 0)
 
 

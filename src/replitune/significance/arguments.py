@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
@@ -51,37 +50,6 @@ class Replicated(Protocol):
     def groups(self) -> tuple[str | None, ...]: ...
     @property
     def n(self) -> int: ...
-
-
-def significance_test(
-    *, cited: str, on_suite: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a test with the checks that all tests make first. `cited`: the name of the test in a
-    methods paragraph. `on_suite`: the test also takes a pair on all test sets of a suite, as
-    (comparisons, weights, ...), and accounts for what these share; other tests take one test set.
-
-    A test is a function (comparison, ...), or (comparisons, ...) of one pair of systems under
-    several metrics, which may also be called with one comparison. Its options are declared in its
-    signature; the caller passes `samples`, `alpha`, `rng` and `draws`.
-    """
-
-    def decorated(test: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(test)
-        def checking(given: Any, *weights: Any, **options: Any) -> Any:
-            options = options_iv(test, options)
-            alone = isinstance(given, Comparison)
-            for comparison in [given] if alone else given:
-                for system in (comparison.a, comparison.b):
-                    system_iv(system)
-            if alone and "comparisons" in test.__annotations__:
-                return test([given], **options)[0]
-            return test(given, *weights, **options)
-
-        vars(checking)["cited"] = cited
-        vars(checking)["on_suite"] = on_suite
-        return checking
-
-    return decorated
 
 
 def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -218,11 +186,13 @@ def median_replica(scores: NDArray[np.float64], replicas: Sequence[str]) -> int:
     return order[(len(order) - 1) // 2]
 
 
-def select_replicas(comparison: Comparison, wanted_a: str, wanted_b: str) -> tuple[int, int]:
-    """Indices of the replicas of A and of B that a one-replica test compares."""
+def select_replicas(
+    comparison: Comparison, replica: str, replica_a: str | None = None, replica_b: str | None = None
+) -> tuple[int, int]:
+    """Indices of the replicas of A and of B that a one-replica test compares; `replica`: of both."""
     return (
-        select_replica(comparison.a, comparison.scores_a, wanted_a),
-        select_replica(comparison.b, comparison.scores_b, wanted_b),
+        select_replica(comparison.a, comparison.scores_a, replica_a or replica),
+        select_replica(comparison.b, comparison.scores_b, replica_b or replica),
     )
 
 

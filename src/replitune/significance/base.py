@@ -195,7 +195,6 @@ class TestResult:
 
     def swapped(self) -> TestResult:
         """The same result with A and B exchanged."""
-        flip = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
         return replace(
             self,
             a=self.b,
@@ -203,7 +202,7 @@ class TestResult:
             score_a=self.score_b,
             score_b=self.score_a,
             delta=-self.delta,
-            alternative=flip[self.alternative],
+            alternative=OTHER_SIDE[self.alternative],
             n_a=self.n_b,
             n_b=self.n_a,
             ci_low=_negated(self.ci_high),
@@ -218,6 +217,8 @@ class TestResult:
         )
 
 
+OTHER_SIDE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
+"""Alternatives of (A, B) and what they are of (B, A)."""
 MIRRORED = {
     "superior": "superior",
     "superior_low": "superior_high",

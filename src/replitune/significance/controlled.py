@@ -60,6 +60,9 @@ class Judgements(MeanMetric):
         super().__init__(id)
         self.names, self.controls, self.raters, self.weighted = names, controls, raters, weighted
 
+    def missing(self, statistics: Floats) -> None:
+        """Segments that nobody judged are not missing: metrics know them."""
+
     def signature(self) -> str:
         return f"aggregation:mean|with:{','.join(self.names)}"
 

@@ -106,7 +106,7 @@ def rank_systems(
     methods = list(dict.fromkeys(result.method for result in results))
     if len(methods) > 1:
         raise ReplituneError("a ranking needs rows of one test", found=", ".join(methods), fix="choose one")
-    names = tuple(sorted(scores, key=lambda name: (sign * scores[name], name)))
+    names = tuple(sorted(scores, key=lambda name: (-sign * scores[name], name)))
     place = {name: i for i, name in enumerate(names)}
     wins = np.zeros((len(names), len(names)), dtype=bool)
     tested = np.zeros_like(wins)

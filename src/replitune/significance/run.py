@@ -9,11 +9,11 @@ that swapping A and B changes no p.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +25,12 @@ from replitune.metrics.base import Metric
 from replitune.notes import Note, note, without_none
 from replitune.registry import Entry
 from replitune.replicas import Design, sampled_runs
-from replitune.significance.base import Comparison, TestResult
+from replitune.significance.base import OTHER_SIDE, Comparison, TestResult
 from replitune.significance.draws import Draws, named_draws
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.next_run import next_runs
 from replitune.significance.pairs import pairs_of_systems
-from replitune.significance.registry import LEAD, TESTS, takes_design
+from replitune.significance.registry import LEAD, TESTS
 from replitune.significance.settings import Correction, Pairs, TestSettings
 from replitune.significance.system_parts import Analyses, has_documents, same_replicas
 from replitune.statistics.systems import SystemStatistics
@@ -79,17 +80,17 @@ def tests_on(
                 expected="`crossed`, which counts the samples of a run as one",
                 fix="leave `methods` out",
             )
-        entries = [entry for entry in entries if takes_design(entry.name)]
+        entries = [entry for entry in entries if TESTS[entry.name].takes_design]
     if testsets == 1:
         return entries
-    return [entry for entry in entries if getattr(TESTS[entry.name], "on_suite", False)] or [Entry(LEAD)]
+    return [entry for entry in entries if TESTS[entry.name].on_suite] or [Entry(LEAD)]
 
 
 def counting_samples(entries: Sequence[Entry]) -> list[str]:
     """Tests that would count each sample of a run as a run; the default ones are not asked for."""
     if [entry.name for entry in entries] == [entry.name for entry in TestSettings().methods]:
         return []
-    return [entry.name for entry in entries if not takes_design(entry.name)]
+    return [entry.name for entry in entries if not TESTS[entry.name].takes_design]
 
 
 def run_tests(
@@ -142,17 +143,32 @@ def run_tests(
         _, systems = next(iter(metrics.values()))
         for name in dict.fromkeys(name for pair in wanted for name in pair):
             sampled_runs(name, systems[name].replicas, systems[name].groups)
-    given = {
-        "draws": named_draws(testset, seed) if draws is None else draws,
-        "samples": samples,
-        "alpha": alpha,
-        "design": design,
-        "margins": margins,
-        "analyses": Analyses(lambda id: [run_scores(testsets, weights, id, name) for name in names], seed),
-    }
+    tests = {entry.id: TESTS[entry.name](**entry.options) for entry in chosen}
+    shared = named_draws(testset, seed) if draws is None else draws
+    analyses = Analyses(lambda id: [run_scores(testsets, weights, id, name) for name in names], seed)
 
-    def run(job: tuple[Compared, tuple[str, str], Entry]) -> dict[str, TestResult]:
-        return _run_pair(*job, weights, segments, testset=testset, seed=seed, given=given)
+    def run(job: tuple[Compared, tuple[str, str], str]) -> dict[str, TestResult]:
+        """The results of one test of one pair, by metric id."""
+        compared, pair, id = job
+        test, (first, second) = tests[id], sorted(pair)
+        contexts = {
+            metric: Context(
+                comparisons,
+                weights,
+                samples=samples,
+                alpha=alpha,
+                design=design,
+                margin=(margins or {}).get(metric),
+                stream=partial(stream, seed, "test", testset, first, second, test.name),
+                shared=shared,
+                analyses=analyses,
+            )
+            for metric, comparisons in compared.items()
+        }
+        if pair == (first, second):
+            return _rows(test, id, contexts, segments, seed)
+        rows = _rows(turned(test), id, contexts, segments, seed)
+        return {metric: row.swapped() for metric, row in rows.items()}
 
     # only pairs that are being tested are in memory, so many pairs need no more than a few
     done: list[dict[str, TestResult]] = []
@@ -164,7 +180,7 @@ def run_tests(
                 for compared in [
                     {id: [t.comparison(id, *sorted(pair)) for t in testsets] for id in metrics}
                 ]
-                for method in chosen
+                for method in tests
             ]
             done += pool.map(run, jobs) if threads > 1 else map(run, jobs)
             del jobs
@@ -193,56 +209,22 @@ def run_scores(
     return summed
 
 
-def _run_pair(
-    compared: Compared,
-    pair: tuple[str, str],
-    method: Entry,
-    weights: Sequence[float],
-    segments: int,
-    *,
-    testset: str,
-    seed: int,
-    given: Mapping[str, Any],
+def _rows(
+    test: SignificanceTest, id: str, contexts: Mapping[str, Context], segments: int, seed: int
 ) -> dict[str, TestResult]:
-    """The results of one test of one pair, by metric id; the test gets what it takes of `given`."""
-    first, second = sorted(pair)
-    other_way = pair != (first, second)
-    function = TESTS[method.name]
-    options = turned(method.options) if other_way else dict(method.options)
-    takes = inspect.signature(function).parameters
-    options |= {name: value for name, value in given.items() if name in takes}
-
-    def call(*given: Any) -> Any:
-        fresh = dict(options)
-        if "rng" in takes:
-            fresh["rng"] = stream(seed, "test", testset, first, second, method.name)
-        return function(*given, **fresh)
-
-    results: dict[str, TestResult] = {}
-    if len(weights) > 1:
-        results = {id: call(each, weights) for id, each in compared.items()}
-    elif "comparisons" in takes:
-        alone = {id: comparison for id, (comparison,) in compared.items()}
-        for ids in _alike(alone):
-            results.update(zip(ids, call([alone[id] for id in ids]), strict=True))
-    else:
-        results = {id: call(comparison) for id, (comparison,) in compared.items()}
-    used = seed if {"rng", "draws"} & takes.keys() else None
-    rows = {
-        id: replace(
-            results[id],
-            method=method.id,
-            seed=used,
-            run_kind="sample" if given["design"] == "samples" else results[id].run_kind,
-            notes=without_none(
-                *results[id].notes,
-                dropped_note(segments - sum(comparison.segments for comparison in comparisons)),
-                documents_note(results[id], *comparisons),
-            ),
-        )
-        for id, comparisons in compared.items()
-    }
-    return {id: row.swapped() for id, row in rows.items()} if other_way else rows
+    """The results of a test of one pair, by metric id; segments: of all test sets, scored or not."""
+    rows: dict[str, TestResult] = {}
+    for metrics in _alike(contexts):
+        group = [contexts[metric] for metric in metrics]
+        results = test.run_together(group)
+        used = seed if any(context.drew for context in group) else None
+        for metric, context, row in zip(metrics, group, results, strict=True):
+            scored = sum(comparison.segments for comparison in context.comparisons)
+            notes = without_none(
+                *row.notes, dropped_note(segments - scored), documents_note(row, *context.comparisons)
+            )
+            rows[metric] = replace(row, method=id, seed=used, notes=notes)
+    return rows
 
 
 def scored_by_both(comparison: Comparison) -> Comparison:
@@ -279,23 +261,22 @@ def dropped_note(segments: int) -> Note | None:
     return note("segments-dropped", segments=f"{segments} segment{'s' if segments > 1 else ''}")
 
 
-def _alike(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
+def _alike(contexts: Mapping[str, Context]) -> list[list[str]]:
     """Groups of metrics with the same replicas, whose exchanges can be made in one pass."""
     groups: dict[Any, list[str]] = {}
-    for id, c in comparisons.items():
-        key = (c.a.replicas, c.a.groups, c.b.replicas, c.b.groups)
-        groups.setdefault(key, []).append(id)
+    for metric, context in contexts.items():
+        a, b = context.comparison.a, context.comparison.b
+        groups.setdefault((a.replicas, a.groups, b.replicas, b.groups), []).append(metric)
     return list(groups.values())
 
 
-def turned(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the test of (A, B) for the test of (B, A)."""
-    other = {"greater": "less", "less": "greater"}
-    names = {"replica_a": "replica_b", "replica_b": "replica_a"}
-    return {
-        names.get(name, name): other.get(value, value) if name == "alternative" else value
-        for name, value in options.items()
-    }
+def turned(test: SignificanceTest) -> SignificanceTest:
+    """The test of (A, B) for (B, A)."""
+    own = {one.name: getattr(test, one.name) for one in fields(test)}
+    changed = {"replica_a": own.get("replica_b"), "replica_b": own.get("replica_a")}
+    if "alternative" in own:
+        changed["alternative"] = OTHER_SIDE[own["alternative"]]
+    return replace(test, **{name: value for name, value in changed.items() if name in own})
 
 
 def adjusted(

@@ -22,9 +22,8 @@ class Scoring(Stage):
     """Segment statistics of replicas of a system."""
 
     KEPT = True
-    VERSION = 2
+    VERSION = 3
     MEMORY_MB = 300, 430.0
-    VERSION = 2
     testset: str
     system: str
     metric: dict[str, Any]

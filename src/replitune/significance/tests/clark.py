@@ -20,6 +20,7 @@ segments only with one output of each system.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,78 +29,86 @@ from numpy.typing import NDArray
 from replitune.notes import note
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Scope, TestResult
+from replitune.significance.base import Scope, TestResult
 from replitune.significance.counting import Contrast, not_paired, one_each, oriented
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.kernels.random import resample_keys
 
 
-@iv.significance_test(cited="stratified approximate randomisation over all replicas (Clark et al., 2011)")
-def clark(
-    comparisons: Sequence[Comparison],
-    *,
-    rng: np.random.Generator,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
+@dataclass(frozen=True)
+class Clark(SignificanceTest):
+    """All replicas of A against all of B, with the same exchanges under all metrics.
+
+    With `unit` document, there is one deal for all segments of a document.
+    """
+
+    name = "clark"
+    cited = "stratified approximate randomisation over all replicas (Clark et al., 2011)"
+
+    alternative: iv.Alternative = "two-sided"
     aggregation: Annotated[
         Literal["mean", "pooled"],
         about(
             "Score of the statistics pooled over runs (as multeval), or mean of run "
             "scores; then outputs are permuted into labelled run slots."
         ),
-    ] = "pooled",
+    ] = "pooled"
     pairing: Annotated[
         Literal["free", "index"],
         about(
             "Deal all outputs of a segment, or exchange only those of runs that belong "
             "together: by id where both systems have the same ids, else in stored order."
         ),
-    ] = "free",
-    unit: iv.Unit = "segment",
-    strata: iv.Strata = "groups",
+    ] = "free"
+    unit: iv.Unit = "segment"
+    strata: iv.Strata = "groups"
     compat: Annotated[
         Literal["multeval"] | None,
         about("Exchange and count as multeval does (pooled, equal n); not a valid test."),
-    ] = None,
-) -> list[TestResult]:
-    """All replicas of A against all of B, with the same exchanges under all metrics.
+    ] = None
 
-    With `unit` document, there is one deal for all segments of a document.
-    """
-    from replitune.significance.exchange import Sides, free_exchange, paired_exchange
+    def run(self, context: Context) -> TestResult:
+        return self.run_together([context])[0]
 
-    if compat is not None:
-        iv.one_of("aggregation", aggregation, ("pooled",))
-    a, b = comparisons[0].a, comparisons[0].b
-    scope: Scope = "segments" if a.n == b.n == 1 else "outputs"
-    contrasts = [Contrast("clark", c, alternative, unit, aggregation, scope=scope) for c in comparisons]
-    if (pairing == "index" or compat) and a.n != b.n:
-        return [c.row(None, not_paired(a, b, "`pairing: free`"), pairing="index") for c in contrasts]
-    keys = resample_keys(rng, samples)
-    if compat:
-        return [_as_multeval(contrast, keys) for contrast in contrasts]
-    # Two outputs can be dealt in two ways only, so that both pairings are the same test.
-    paired = pairing == "index" or a.n == b.n == 1
-    in_a, in_b, how = np.arange(a.n), np.arange(b.n), None
-    if paired:
-        in_a, in_b, how = iv.pair_replicas(a, b, strata)
-    sides = [
-        Sides(
-            c.metric,
-            iv.in_units(c.a.statistics, c.documents, unit)[in_a],
-            iv.in_units(c.b.statistics, c.documents, unit)[in_b],
-        )
-        for c in comparisons
-    ]
-    if paired:
-        exchanges = paired_exchange(sides, keys=keys, aggregation=aggregation)
-    else:
-        members = iv.strata_of(a, b, strata)
-        exchanges = free_exchange(sides, members, keys=keys, aggregation=aggregation)
-    by_order = note("paired", how="in stored order") if how == "stored order" and a.n > 1 else None
-    return [
-        contrast.exchange_row(exchanged, samples, one_each(contrast.comparison), by_order, pairing=pairing)
-        for contrast, exchanged in zip(contrasts, exchanges, strict=True)
-    ]
+    def run_together(self, contexts: Sequence[Context]) -> list[TestResult]:
+        from replitune.significance.exchange import Sides, free_exchange, paired_exchange
+
+        if self.compat is not None:
+            iv.one_of("aggregation", self.aggregation, ("pooled",))
+        first, samples = contexts[0], contexts[0].samples
+        a, b = first.comparison.a, first.comparison.b
+        scope: Scope = "segments" if a.n == b.n == 1 else "outputs"
+        contrasts = [c.contrast(self, self.unit, self.aggregation, scope=scope) for c in contexts]
+        if (self.pairing == "index" or self.compat) and a.n != b.n:
+            return [c.row(None, not_paired(a, b, "`pairing: free`"), pairing="index") for c in contrasts]
+        keys = resample_keys(first.rng, samples)
+        if self.compat:
+            return [_as_multeval(contrast, keys) for contrast in contrasts]
+        # Two outputs can be dealt in two ways only, so that both pairings are the same test.
+        paired = self.pairing == "index" or a.n == b.n == 1
+        in_a, in_b, how = np.arange(a.n), np.arange(b.n), None
+        if paired:
+            in_a, in_b, how = iv.pair_replicas(a, b, self.strata)
+        sides = [
+            Sides(
+                c.metric,
+                iv.in_units(c.a.statistics, c.documents, self.unit)[in_a],
+                iv.in_units(c.b.statistics, c.documents, self.unit)[in_b],
+            )
+            for c in (context.comparison for context in contexts)
+        ]
+        if paired:
+            exchanges = paired_exchange(sides, keys=keys, aggregation=self.aggregation)
+        else:
+            members = iv.strata_of(a, b, self.strata)
+            exchanges = free_exchange(sides, members, keys=keys, aggregation=self.aggregation)
+        by_order = note("paired", how="in stored order") if how == "stored order" and a.n > 1 else None
+        return [
+            contrast.exchange_row(
+                exchanged, first.samples, one_each(contrast.comparison), by_order, pairing=self.pairing
+            )
+            for contrast, exchanged in zip(contrasts, exchanges, strict=True)
+        ]
 
 
 def _as_multeval(contrast: Contrast, keys: NDArray[np.uint64]) -> TestResult:

@@ -10,53 +10,52 @@ segment, are correlated.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
-
-import numpy as np
 
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, expected_shift, folded_iv, identical, one_each
-from replitune.significance.draws import Draws, draws_of
+from replitune.significance.base import TestResult
+from replitune.significance.counting import expected_shift, folded_iv, identical, one_each
+from replitune.significance.interface import Context, SignificanceTest
 
 
-@iv.significance_test(cited="the bootstrap over the segment and replica pool (Clark et al., 2011)")
-def clark_bootstrap(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator | None = None,
-    draws: Draws | None = None,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    alpha: float = 0.05,
+@dataclass(frozen=True)
+class ClarkBootstrap(SignificanceTest):
+    """All replicas of A against all of B."""
+
+    name = "clark-bootstrap"
+    cited = "the bootstrap over the segment and replica pool (Clark et al., 2011)"
+
+    alternative: iv.Alternative = "two-sided"
     aggregation: Annotated[
         Literal["mean", "pooled"],
         about("Score of all drawn statistics together, or mean score of n outputs of N draws each."),
-    ] = "pooled",
-    unit: iv.Unit = "segment",
-    strata: iv.Strata = "groups",
-    compat: iv.Folded = None,
-) -> TestResult:
-    """All replicas of A against all of B."""
-    folded_iv(compat, alternative)
-    iv.strata_of(comparison.a, comparison.b, strata)
-    shared = draws_of(rng, draws)
-    sides = [
-        shared.pools(system.name).scores(
-            comparison.metric,
-            system,
-            comparison.documents,
-            aggregation=aggregation,
-            strata=strata,
-            unit=unit,
-            samples=samples,
+    ] = "pooled"
+    unit: iv.Unit = "segment"
+    strata: iv.Strata = "groups"
+    compat: iv.Folded = None
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        folded_iv(self.compat, self.alternative)
+        iv.strata_of(comparison.a, comparison.b, self.strata)
+        shared = context.draws
+        sides = [
+            shared.pools(system.name).scores(
+                comparison.metric,
+                system,
+                comparison.documents,
+                aggregation=self.aggregation,
+                strata=self.strata,
+                unit=self.unit,
+                samples=context.samples,
+            )
+            for system in (comparison.a, comparison.b)
+        ]
+        contrast = context.contrast(self, self.unit, self.aggregation, scope="outputs")
+        deltas = sides[1] - sides[0]
+        shift = expected_shift(comparison, deltas, contrast.delta, self.unit)
+        return contrast.shift_row(
+            deltas, shift, self.compat, identical(comparison), one_each(comparison), alpha=context.alpha
         )
-        for system in (comparison.a, comparison.b)
-    ]
-    contrast = Contrast("clark-bootstrap", comparison, alternative, unit, aggregation, scope="outputs")
-    deltas = sides[1] - sides[0]
-    shift = expected_shift(comparison, deltas, contrast.delta, unit)
-    return contrast.shift_row(
-        deltas, shift, compat, identical(comparison), one_each(comparison), alpha=alpha
-    )

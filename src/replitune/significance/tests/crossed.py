@@ -13,26 +13,26 @@ next run of B would beat the next run of A, and how each single run changes p.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from replitune.errors import ReplituneError
 from replitune.notes import Note, note, without_none
-from replitune.replicas import Design
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
+from replitune.significance.base import TestResult
 from replitune.significance.components import Side, pools_groups, sides_of
 from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Drawn
 from replitune.significance.crossed_pair import CrossedPair, better_on
 from replitune.significance.difference import margin_iv
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.noise_ratio import Bound
 from replitune.significance.system_parts import (
     FEWEST_UNITS,
-    Analyses,
     SystemParts,
     effective_units,
     has_documents,
@@ -49,26 +49,36 @@ UnitOrAuto = Annotated[
 ]
 
 
-@iv.significance_test(
-    cited="two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
-    "2022), with critical values after Cochran and Cox (1950)",
-    on_suite=True,
-)
-def crossed(
-    comparison: Comparison | Sequence[Comparison],
-    weights: Sequence[float] = (1.0,),
-    *,
-    alternative: iv.Alternative = "two-sided",
+@dataclass(frozen=True)
+class Crossed(SignificanceTest):
+    """Test that expected scores are equal; on a suite, delta is the weighted sum over its test sets.
+
+    A test set of fewer than 6 segments, or effective documents, says nothing about new text: scope `both`
+    is then `runs`, and scope `segments` has no p.
+
+    The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
+    gives p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
+    """
+
+    name = "crossed"
+    cited = (
+        "two-way random effects of replicas crossed with segments (Owen, 2007; Sellam et al., "
+        "2022), with critical values after Cochran and Cox (1950)"
+    )
+    on_suite = True
+    takes_design = True
+
+    alternative: iv.Alternative = "two-sided"
     scope: Annotated[
         Drawn,
         about(
             "What a small p generalises to: new segments and new runs (`both`), this test set and "
             "new runs (`runs`), or new segments and these runs (`segments`)."
         ),
-    ] = "both",
-    unit: UnitOrAuto = "auto",
-    strata: iv.Strata = "groups",
-    paired: iv.Paired = False,
+    ] = "both"
+    unit: UnitOrAuto = "auto"
+    strata: iv.Strata = "groups"
+    paired: iv.Paired = False
     noise_ratio: Annotated[
         float | None,
         about(
@@ -77,112 +87,103 @@ def crossed(
             "all others: more power with few runs. Decide before looking at results.",
             ge=1,
         ),
-    ] = None,
-    alpha: float = 0.05,
-    design: Design = "runs",
-    margins: Mapping[str, float] | None = None,
-    analyses: Analyses | None = None,
-) -> TestResult:
-    """Test that expected scores are equal; on a suite, delta is the weighted sum over its test sets.
+    ] = None
 
-    A test set of fewer than 6 segments, or effective documents, says nothing about new text: scope `both`
-    is then `runs`, and scope `segments` has no p.
-
-    The interval is at 1 - `alpha` (one-sided: 1 - 2 `alpha`), with the critical value that also
-    gives p; `df` is the number of degrees of freedom whose t quantile equals that critical value.
-
-    design: replicas are `runs`; or `samples` that are independent for each segment; or `nested`,
-    samples of one run in each group. margins: by metric id, the difference that counts as the same.
-    analyses: what is shared with the tests of other pairs.
-    """
-    comparisons = [comparison] if isinstance(comparison, Comparison) else comparison
-    metric = comparisons[0].metric
-    for system in (s for c in comparisons for s in (c.a, c.b)):
-        if not np.isfinite(metric.score(system.sums)).all():
-            raise ReplituneError(f"{metric.id} has no finite score for system {system.name}")
-    shared = Analyses() if analyses is None else analyses
-    units = [unit_of(c, unit, scope) for c in comparisons]
-    size, smallest = min((effective_units(c, of), of) for c, of in zip(comparisons, units, strict=True))
-    notes: list[Note | None] = []
-    if scope == "both" and size < FEWEST_UNITS:
-        scope = "runs"
-        notes.append(this_text_note(size, smallest))
-    elif (design, scope) == ("samples", "both"):
-        scope = "segments"
-    documents = [
-        c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
-    ]
-    parts_a = [shared.parts(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
-    parts_b = [shared.parts(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
-
-    if design == "nested":
-        parts_a, parts_b = ([samples_as_runs(one) for one in parts] for parts in (parts_a, parts_b))
-
-    def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
-        return CrossedPair(
-            a, b, sides_of(a, b, strata, paired), scope, alternative, paired, metric.sign, bound
-        )
-
-    a, b = weighted(parts_a, weights), weighted(parts_b, weights)
-    bound = None
-    if noise_ratio is not None:
-        noise_ratio_iv(sides_of(a, b, strata, paired), scope, design)
-        bound = shared.bound(metric, noise_ratio, [a.scores, b.scores])
-    pair = pair_of(a, b, None if bound is None or bound.contradicted else bound)
-    if bound is not None:
-        notes.append(bound.note())
-    if pools_groups(a, b, strata):
-        notes.append(note("pooled-groups", why=": one has a single run"))
-    notes += pair.notes(size, smallest, design)
-    p = None
-    interval: dict[str, float] = {}
-    details: dict[str, float] = {}
-    if pair.estimable and scope != "runs":
-        notes += [
-            ignored_documents(c.documents, differences, alpha)
-            for c, of, differences in zip(comparisons, units, pair.differences, strict=True)
-            if of == "segment" and has_documents(c.documents)
+    def run(self, context: Context) -> TestResult:
+        comparisons, shared, scope = context.comparisons, context.analyses, self.scope
+        metric = comparisons[0].metric
+        for system in (s for c in comparisons for s in (c.a, c.b)):
+            if not np.isfinite(metric.score(system.sums)).all():
+                raise ReplituneError(f"{metric.id} has no finite score for system {system.name}")
+        units = [unit_of(c, self.unit, scope) for c in comparisons]
+        size, smallest = min((effective_units(c, of), of) for c, of in zip(comparisons, units, strict=True))
+        notes: list[Note | None] = []
+        if scope == "both" and size < FEWEST_UNITS:
+            scope = "runs"
+            notes.append(this_text_note(size, smallest))
+        elif (context.design, scope) == ("samples", "both"):
+            scope = "segments"
+        documents = [
+            c.documents if of == "document" else None for c, of in zip(comparisons, units, strict=True)
         ]
-    for side, samples in (("a", a.samples), ("b", b.samples)):
-        if samples:
-            details |= {f"samples_low_{side}": min(samples), f"samples_high_{side}": max(samples)}
-    if pair.estimable and pair.contributing[1] and (scope == "runs" or size >= FEWEST_UNITS):
-        p = pair.p
-        details |= pair.single_runs()
-        if pair.varies:
-            interval = pair.interval(alpha, alternative)
-            details |= pair.with_more(1 - interval["ci_level"])
-        margin = (margins or {}).get(metric.id)
-        if margin is not None:
-            margin_iv(margin, comparisons[0])
-        if margin is not None and pair.varies:
-            details |= pair.within(margin, metric.sign)
-            if margin <= pair.reach(2 * alpha):
-                notes.append(note("margin-out-of-reach", margin=margin))
-        if len(comparisons) > 1:
-            alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
-            details |= better_on(alone, alpha)
-    word = "document" if all(of == "document" for of in units) else "segment"
-    return pair.row(
-        comparisons,
-        method="crossed",
-        p=p,
-        alternative=alternative,
-        unit="replica" if scope == "runs" else word,
-        n_a=a.n,
-        n_b=b.n,
-        scope="samples" if design == "samples" and scope == "segments" else scope,
-        run_kind=kind_of_runs((*a.replicas, *b.replicas), design),
-        se=(pair.se if pair.varies else 0.0) if pair.estimable else None,
-        **interval,
-        pairing="id" if paired else None,
-        notes=without_none(*dict.fromkeys(notes)),
-        details=details,
-        variances=pair.variances(word, alpha),
-        analysis=pair.estimate if pair.estimable and pair.varies else None,
-        next_run=pair.next_run if design != "samples" else None,
-        uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
-    )
+        parts_a = [shared.parts(metric, c.a, d) for c, d in zip(comparisons, documents, strict=True)]
+        parts_b = [shared.parts(metric, c.b, d) for c, d in zip(comparisons, documents, strict=True)]
+
+        if context.design == "nested":
+            parts_a, parts_b = ([samples_as_runs(one) for one in parts] for parts in (parts_a, parts_b))
+
+        def pair_of(a: SystemParts, b: SystemParts, bound: Bound | None = None) -> CrossedPair:
+            return CrossedPair(
+                a,
+                b,
+                sides_of(a, b, self.strata, self.paired),
+                scope,
+                self.alternative,
+                self.paired,
+                metric.sign,
+                bound,
+            )
+
+        a, b = weighted(parts_a, context.weights), weighted(parts_b, context.weights)
+        bound = None
+        if self.noise_ratio is not None:
+            noise_ratio_iv(sides_of(a, b, self.strata, self.paired), scope, context.design)
+            bound = shared.bound(metric, self.noise_ratio, [a.scores, b.scores])
+        pair = pair_of(a, b, None if bound is None or bound.contradicted else bound)
+        if bound is not None:
+            notes.append(bound.note())
+        if pools_groups(a, b, self.strata):
+            notes.append(note("pooled-groups", why=": one has a single run"))
+        notes += pair.notes(size, smallest, context.design)
+        p = None
+        interval: dict[str, float] = {}
+        details: dict[str, float] = {}
+        if pair.estimable and scope != "runs":
+            notes += [
+                ignored_documents(c.documents, differences, context.alpha)
+                for c, of, differences in zip(comparisons, units, pair.differences, strict=True)
+                if of == "segment" and has_documents(c.documents)
+            ]
+        for side, samples in (("a", a.samples), ("b", b.samples)):
+            if samples:
+                details |= {f"samples_low_{side}": min(samples), f"samples_high_{side}": max(samples)}
+        if pair.estimable and pair.contributing[1] and (scope == "runs" or size >= FEWEST_UNITS):
+            p = pair.p
+            details |= pair.single_runs()
+            if pair.varies:
+                interval = pair.interval(context.alpha, self.alternative)
+                details |= pair.with_more(1 - interval["ci_level"])
+            margin = context.margin
+            if margin is not None:
+                margin_iv(margin, comparisons[0])
+            if margin is not None and pair.varies:
+                details |= pair.within(margin, metric.sign)
+                if margin <= pair.reach(2 * context.alpha):
+                    notes.append(note("margin-out-of-reach", margin=margin))
+            if len(comparisons) > 1:
+                alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
+                details |= better_on(alone, context.alpha)
+        word = "document" if all(of == "document" for of in units) else "segment"
+        return pair.row(
+            comparisons,
+            method="crossed",
+            p=p,
+            alternative=self.alternative,
+            unit="replica" if scope == "runs" else word,
+            n_a=a.n,
+            n_b=b.n,
+            scope="samples" if context.design == "samples" and scope == "segments" else scope,
+            run_kind=kind_of_runs((*a.replicas, *b.replicas), context.design),
+            se=(pair.se if pair.varies else 0.0) if pair.estimable else None,
+            **interval,
+            pairing="id" if self.paired else None,
+            notes=without_none(*dict.fromkeys(notes)),
+            details=details,
+            variances=pair.variances(word, context.alpha),
+            analysis=pair.estimate if pair.estimable and pair.varies else None,
+            next_run=pair.next_run if context.design != "samples" else None,
+            uncertainty=pair.uncertainty if pair.estimable and not pair.lonely else None,
+        )
 
 
 def noise_ratio_iv(sides: Sequence[Side], scope: str, design: str) -> None:

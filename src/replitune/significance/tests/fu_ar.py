@@ -10,6 +10,7 @@ A small p generalises to new runs translating *this* test set.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,35 +18,38 @@ from numpy.typing import NDArray
 from replitune.arithmetic import product
 from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, Exchanged, not_paired
+from replitune.significance.base import TestResult
+from replitune.significance.counting import Exchanged, not_paired
+from replitune.significance.interface import Context, SignificanceTest
 
 
-@iv.significance_test(cited="approximate randomisation of whole-test-set scores (Fu et al., 2016)")
-def fu_ar(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    strata: iv.Strata = "groups",
-) -> TestResult:
+@dataclass(frozen=True)
+class FuAr(SignificanceTest):
     """A against B by their replica scores; needs n_A = n_B.
 
     Replicas are paired by id where both systems have the same ids, otherwise in stored order
     (within each group unless `strata` is "none"); the note says so.
     """
-    a, b = comparison.a, comparison.b
-    contrast = Contrast("fu-ar", comparison, alternative, "replica", scope="runs")
-    if a.n != b.n:
-        return contrast.row(None, not_paired(a, b, "`replica-permutation`"), pairing="index")
-    in_a, in_b, how = iv.pair_replicas(a, b, strata)
-    differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
-    exact = a.n < 63 and 2**a.n <= samples
-    deltas = product(signs(a.n, samples, exact, rng), differences) / a.n
-    paired = note("paired", how="by id" if how == "replica id" else f"in {how}")
-    exchanged = Exchanged(deltas, exact, a.n * math.log(2))
-    return contrast.exchange_row(exchanged, samples, paired, pairing="index")
+
+    name = "fu-ar"
+    cited = "approximate randomisation of whole-test-set scores (Fu et al., 2016)"
+
+    alternative: iv.Alternative = "two-sided"
+    strata: iv.Strata = "groups"
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        a, b = comparison.a, comparison.b
+        contrast = context.contrast(self, "replica", scope="runs")
+        if a.n != b.n:
+            return contrast.row(None, not_paired(a, b, "`replica-permutation`"), pairing="index")
+        in_a, in_b, how = iv.pair_replicas(a, b, self.strata)
+        differences = comparison.scores_b[in_b] - comparison.scores_a[in_a]
+        exact = a.n < 63 and 2**a.n <= context.samples
+        deltas = product(signs(a.n, context.samples, exact, context.rng), differences) / a.n
+        paired = note("paired", how="by id" if how == "replica id" else f"in {how}")
+        exchanged = Exchanged(deltas, exact, a.n * math.log(2))
+        return contrast.exchange_row(exchanged, context.samples, paired, pairing="index")
 
 
 def signs(pairs: int, samples: int, exact: bool, rng: np.random.Generator) -> NDArray[np.float64]:

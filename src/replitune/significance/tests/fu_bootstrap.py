@@ -9,47 +9,55 @@ A bootstrap of n scores has (n - 1)/n of the variance it should have. The measur
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.arithmetic import product
 from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, few_replicas_note, folded_iv, identical
+from replitune.significance.base import TestResult
+from replitune.significance.counting import few_replicas_note, folded_iv, identical
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.statistics.systems import SystemStatistics
 
 NO_VARIANCE = note("one-replica", runs="one run", what="it has no variance to draw from")
 
 
-@iv.significance_test(cited="the bootstrap of whole-test-set scores (Fu et al., 2016)")
-def fu_bootstrap(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    alpha: float = 0.05,
-    strata: iv.Strata = "groups",
-    compat: iv.Folded = None,
-) -> TestResult:
+@dataclass(frozen=True)
+class FuBootstrap(SignificanceTest):
     """A against B by their replica scores."""
-    folded_iv(compat, alternative)
-    a, b = comparison.a, comparison.b
-    iv.strata_of(a, b, strata)
-    contrast = Contrast("fu-bootstrap", comparison, alternative, "replica", scope="runs")
-    if min(a.n, b.n) == 1:
-        return contrast.row(None, NO_VARIANCE)
-    mean_a = product(replica_counts(a, strata, samples, rng), comparison.scores_a) / a.n
-    mean_b = product(replica_counts(b, strata, samples, rng), comparison.scores_b) / b.n
-    return contrast.shift_row(
-        mean_b - mean_a,
-        (contrast.delta, 0.0),
-        compat,
-        identical(comparison),
-        few_replicas_note(a.n, b.n),
-        alpha=alpha,
-    )
+
+    name = "fu-bootstrap"
+    cited = "the bootstrap of whole-test-set scores (Fu et al., 2016)"
+
+    alternative: iv.Alternative = "two-sided"
+    strata: iv.Strata = "groups"
+    compat: iv.Folded = None
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        folded_iv(self.compat, self.alternative)
+        a, b = comparison.a, comparison.b
+        iv.strata_of(a, b, self.strata)
+        contrast = context.contrast(self, "replica", scope="runs")
+        if min(a.n, b.n) == 1:
+            return contrast.row(None, NO_VARIANCE)
+        mean_a = (
+            product(replica_counts(a, self.strata, context.samples, context.rng), comparison.scores_a) / a.n
+        )
+        mean_b = (
+            product(replica_counts(b, self.strata, context.samples, context.rng), comparison.scores_b) / b.n
+        )
+        return contrast.shift_row(
+            mean_b - mean_a,
+            (contrast.delta, 0.0),
+            self.compat,
+            identical(comparison),
+            few_replicas_note(a.n, b.n),
+            alpha=context.alpha,
+        )
 
 
 def replica_counts(

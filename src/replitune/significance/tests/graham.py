@@ -10,36 +10,41 @@ under the null hypothesis of no difference:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, expected_shift, folded_iv, one_each
-from replitune.significance.draws import Draws, draws_of, one_replica_deltas
+from replitune.significance.base import TestResult
+from replitune.significance.counting import expected_shift, folded_iv, one_each
+from replitune.significance.draws import one_replica_deltas
+from replitune.significance.interface import Context, SignificanceTest
 
 
-@iv.significance_test(cited="the shifted paired bootstrap (Graham et al., 2014)")
-def graham(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator | None = None,
-    draws: Draws | None = None,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    alpha: float = 0.05,
-    replica: iv.ReplicaId = "median",
-    replica_a: iv.ReplicaOfA = None,
-    replica_b: iv.ReplicaOfB = None,
-    unit: iv.Unit = "segment",
-    compat: iv.Folded = None,
-) -> TestResult:
+@dataclass(frozen=True)
+class Graham(SignificanceTest):
     """One replica of A against one of B."""
-    folded_iv(compat, alternative)
-    r, s = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
-    contrast = Contrast("graham", comparison, alternative, unit, replicas=(r, s))
-    segments = draws_of(rng, draws).segments
-    deltas = one_replica_deltas(comparison, (r, s), segments, unit, samples)
-    a, b = comparison.a.statistics, comparison.b.statistics
-    same = bool(np.array_equal(a[r], b[s]))
-    shift = expected_shift(comparison, deltas, contrast.delta, unit)
-    return contrast.shift_row(deltas, shift, compat, same, one_each(comparison), alpha=alpha)
+
+    name = "graham"
+    cited = "the shifted paired bootstrap (Graham et al., 2014)"
+
+    alternative: iv.Alternative = "two-sided"
+    replica: iv.ReplicaId = "median"
+    replica_a: iv.ReplicaOfA = None
+    replica_b: iv.ReplicaOfB = None
+    unit: iv.Unit = "segment"
+    compat: iv.Folded = None
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        folded_iv(self.compat, self.alternative)
+        r, s = iv.select_replicas(comparison, self.replica, self.replica_a, self.replica_b)
+        contrast = context.contrast(self, self.unit, replicas=(r, s))
+        segments = context.draws.segments
+        deltas = one_replica_deltas(comparison, (r, s), segments, self.unit, context.samples)
+        a, b = comparison.a.statistics, comparison.b.statistics
+        same = bool(np.array_equal(a[r], b[s]))
+        shift = expected_shift(comparison, deltas, contrast.delta, self.unit)
+        return contrast.shift_row(
+            deltas, shift, self.compat, same, one_each(comparison), alpha=context.alpha
+        )

@@ -12,7 +12,6 @@ If one was, the noise is what metrics predict, and p generalises to new segments
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -30,6 +29,7 @@ from replitune.significance.controlled import Floats, Judgements, Sample, Sharpe
 from replitune.significance.counting import kind_of_runs
 from replitune.significance.critical import Parts, net_parts
 from replitune.significance.difference import Difference
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.system_parts import (
     FEW_UNITS,
     FEWEST_UNITS,
@@ -219,62 +219,63 @@ def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> 
     return HumanPair(a, b, sample, word, scope == "both" and several)
 
 
-@iv.significance_test(
-    cited="the test of people's judgements with metrics as control variates of replitune (PPI++; "
-    "Angelopoulos, Duchi and Zrnic, 2023)"
-)
-def human(
-    comparison: Comparison,
-    *,
-    alternative: iv.Alternative = "two-sided",
+@dataclass(frozen=True)
+class Human(SignificanceTest):
+    """Test equal expected judgements."""
+
+    name = "human"
+    cited = (
+        "the test of people's judgements with metrics as control variates of replitune (PPI++; "
+        "Angelopoulos, Duchi and Zrnic, 2023)"
+    )
+
+    alternative: iv.Alternative = "two-sided"
     scope: Annotated[
         Literal["both", "segments"],
         about(
             "What a small p generalises to: new segments and new runs (`both`), where people judged "
             "several of both systems, or new segments and these runs (`segments`)."
         ),
-    ] = "both",
-    unit: UnitOrAuto = "auto",
-    alpha: float = 0.05,
-    margins: Mapping[str, float] | None = None,
-) -> TestResult:
-    """Test equal expected judgements."""
-    pair = pair_of(comparison, scope, unit)
-    a, b, alone = pair.a, pair.b, pair.alone
-    p = None
-    interval: dict[str, float] = {}
-    details = {
-        "judged": float(len(pair.sample.at)),
-        "worth": alone.variance / pair.helped.variance if pair.helped.variance > 0 else 1.0,
-        "delta_alone": alone.mean,
-        "se_alone": float(np.sqrt(alone.variance)),
-    }
-    if abs(pair.delta) <= pair.slack and not pair.varies:
-        p = 1.0
-    elif pair.enough and pair.varies:
-        ahead = 1.0 if alternative == "greater" else -1.0
-        p = pair.p_beyond(0.0, np.sign(pair.delta) if alternative == "two-sided" else ahead)
-        p = min(1.0, 2 * p) if alternative == "two-sided" else p
-        interval = pair.interval(alpha, alternative)
-        margin = (margins or {}).get(comparison.metric.id)
-        if margin is not None:
-            details |= pair.within(margin, comparison.metric.sign)
-    replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
-    return pair.row(
-        [comparison],
-        method="human",
-        p=p,
-        alternative=alternative,
-        unit=pair.word,
-        n_a=len(a.runs),
-        n_b=len(b.runs),
-        scope="both" if pair.speaks_of_runs else "segments",
-        run_kind=kind_of_runs((*replicas[0], *replicas[1])),
-        se=pair.se if pair.varies else 0.0,
-        **interval,
-        notes=without_none(*_notes(pair, details["worth"])),
-        details=details,
-    )
+    ] = "both"
+    unit: UnitOrAuto = "auto"
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        pair = pair_of(comparison, self.scope, self.unit)
+        a, b, alone = pair.a, pair.b, pair.alone
+        p = None
+        interval: dict[str, float] = {}
+        details = {
+            "judged": float(len(pair.sample.at)),
+            "worth": alone.variance / pair.helped.variance if pair.helped.variance > 0 else 1.0,
+            "delta_alone": alone.mean,
+            "se_alone": float(np.sqrt(alone.variance)),
+        }
+        if abs(pair.delta) <= pair.slack and not pair.varies:
+            p = 1.0
+        elif pair.enough and pair.varies:
+            ahead = 1.0 if self.alternative == "greater" else -1.0
+            p = pair.p_beyond(0.0, np.sign(pair.delta) if self.alternative == "two-sided" else ahead)
+            p = min(1.0, 2 * p) if self.alternative == "two-sided" else p
+            interval = pair.interval(context.alpha, self.alternative)
+            if context.margin is not None:
+                details |= pair.within(context.margin, comparison.metric.sign)
+        replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
+        return pair.row(
+            [comparison],
+            method="human",
+            p=p,
+            alternative=self.alternative,
+            unit=pair.word,
+            n_a=len(a.runs),
+            n_b=len(b.runs),
+            scope="both" if pair.speaks_of_runs else "segments",
+            run_kind=kind_of_runs((*replicas[0], *replicas[1])),
+            se=pair.se if pair.varies else 0.0,
+            **interval,
+            notes=without_none(*_notes(pair, details["worth"])),
+            details=details,
+        )
 
 
 def _notes(pair: HumanPair, worth: float) -> list[Note | None]:

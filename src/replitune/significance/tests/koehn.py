@@ -10,6 +10,7 @@ p is p_B for "B better", and min(1, 2 min(p_A, p_B)) two-sided. Ties count again
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,50 +18,51 @@ from numpy.typing import NDArray
 
 from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, one_each, zero_variance
-from replitune.significance.draws import Draws, draws_of, one_replica_deltas
+from replitune.significance.base import TestResult
+from replitune.significance.counting import one_each, zero_variance
+from replitune.significance.draws import one_replica_deltas
+from replitune.significance.interface import Context, SignificanceTest
 
 
-@iv.significance_test(cited="the paired bootstrap (Koehn, 2004)")
-def koehn(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator | None = None,
-    draws: Draws | None = None,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    alpha: float = 0.05,
-    replica: iv.ReplicaId = "median",
-    replica_a: iv.ReplicaOfA = None,
-    replica_b: iv.ReplicaOfB = None,
-    unit: iv.Unit = "segment",
-) -> TestResult:
+@dataclass(frozen=True)
+class Koehn(SignificanceTest):
     """One replica of A against one of B; `details` has the fractions of test sets that B won,
     lost and tied."""
-    chosen = iv.select_replicas(comparison, replica_a or replica, replica_b or replica)
-    contrast = Contrast("koehn", comparison, alternative, unit, replicas=chosen)
-    segments = draws_of(rng, draws).segments
-    deltas = one_replica_deltas(comparison, chosen, segments, unit, samples)
-    gains = comparison.metric.sign * deltas
-    won = int(np.count_nonzero(gains > contrast.slack))
-    lost = int(np.count_nonzero(gains < -contrast.slack))
-    tied = samples - won - lost
-    p_b, p_a = (lost + tied + 1) / (samples + 1), (won + tied + 1) / (samples + 1)
-    p: float | None = {"greater": p_b, "less": p_a}.get(alternative, min(1.0, 2 * min(p_a, p_b)))
-    unvaried, interval = None, _percentiles(deltas, alpha, alternative)
-    if abs(contrast.delta) > contrast.slack and zero_variance(deltas, contrast.slack):
-        p, unvaried, interval = None, note("zero-variance"), {}
-    return contrast.row(
-        p,
-        unvaried,
-        one_each(comparison),
-        samples=samples,
-        distribution=deltas,
-        p_min=min(1.0, (2 if alternative == "two-sided" else 1) / (samples + 1)),
-        details={"won": won / samples, "lost": lost / samples, "tied": tied / samples},
-        **interval,
-    )
+
+    name = "koehn"
+    cited = "the paired bootstrap (Koehn, 2004)"
+
+    alternative: iv.Alternative = "two-sided"
+    replica: iv.ReplicaId = "median"
+    replica_a: iv.ReplicaOfA = None
+    replica_b: iv.ReplicaOfB = None
+    unit: iv.Unit = "segment"
+
+    def run(self, context: Context) -> TestResult:
+        comparison, samples = context.comparison, context.samples
+        chosen = iv.select_replicas(comparison, self.replica, self.replica_a, self.replica_b)
+        contrast = context.contrast(self, self.unit, replicas=chosen)
+        segments = context.draws.segments
+        deltas = one_replica_deltas(comparison, chosen, segments, self.unit, samples)
+        gains = comparison.metric.sign * deltas
+        won = int(np.count_nonzero(gains > contrast.slack))
+        lost = int(np.count_nonzero(gains < -contrast.slack))
+        tied = samples - won - lost
+        p_b, p_a = (lost + tied + 1) / (samples + 1), (won + tied + 1) / (samples + 1)
+        p: float | None = {"greater": p_b, "less": p_a}.get(self.alternative, min(1.0, 2 * min(p_a, p_b)))
+        unvaried, interval = None, _percentiles(deltas, context.alpha, self.alternative)
+        if abs(contrast.delta) > contrast.slack and zero_variance(deltas, contrast.slack):
+            p, unvaried, interval = None, note("zero-variance"), {}
+        return contrast.row(
+            p,
+            unvaried,
+            one_each(comparison),
+            samples=samples,
+            distribution=deltas,
+            p_min=min(1.0, (2 if self.alternative == "two-sided" else 1) / (samples + 1)),
+            details={"won": won / samples, "lost": lost / samples, "tied": tied / samples},
+            **interval,
+        )
 
 
 def _percentiles(deltas: NDArray[np.float64], alpha: float, alternative: str) -> dict[str, Any]:

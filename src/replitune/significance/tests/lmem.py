@@ -37,81 +37,80 @@ from replitune.errors import ReplituneError
 from replitune.notes import Note, note
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, Scope, TestResult
+from replitune.significance.base import Scope, TestResult
 from replitune.significance.counting import Contrast
 from replitune.significance.critical import TINIEST
 from replitune.significance.crossed_pair import lonely_note
-from replitune.significance.system_parts import Analyses, SystemParts, has_documents, ignored_documents
+from replitune.significance.interface import Context, SignificanceTest
+from replitune.significance.system_parts import SystemParts, has_documents, ignored_documents
 
 INTERACTION = 0.01
 """p of the F test below which systems are said to differ more on some segments than on others."""
 
 
-@iv.significance_test(cited="a linear mixed-effects model of segment scores (Hagmann et al., 2023)")
-def lmem(
-    comparison: Comparison,
-    *,
-    alternative: iv.Alternative = "two-sided",
+@dataclass(frozen=True)
+class Lmem(SignificanceTest):
+    """Test equal expected scores under the model.
+
+    A corpus metric is linearised (`system_parts.linearise`); for a mean, the values are the segment
+    scores. `details` are standard deviations of the model in metric points.
+    """
+
+    name = "lmem"
+    cited = "a linear mixed-effects model of segment scores (Hagmann et al., 2023)"
+    takes_design = True
+
+    alternative: iv.Alternative = "two-sided"
     runs: Annotated[
         bool,
         about(
             "Whether runs of a system have a random effect. Without, as published, all outputs of "
             "a run count as independent."
         ),
-    ] = True,
-    alpha: float = 0.05,
-    design: str = "runs",
-    analyses: Analyses | None = None,
-) -> TestResult:
-    """Test equal expected scores under the model.
+    ] = True
 
-    A corpus metric is linearised (`system_parts.linearise`); for a mean, the values are the segment
-    scores. `details` are standard deviations of the model in metric points.
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        from scipy.special import stdtrit
 
-    design: replicas are runs, or samples that are independent for each segment and so have no
-    run effect. analyses: what is shared with the tests of other pairs.
-    """
-    from scipy.special import stdtrit
-
-    if design == "nested":
-        raise ReplituneError("`lmem` does not support `design: nested`", fix="use `crossed` instead")
-    runs = runs and design == "runs"
-    scope: Scope = "both" if runs else "samples" if design == "samples" else "segments"
-    contrast = Contrast("lmem", comparison, alternative, "segment", scope=scope, design=design)
-    shared = Analyses() if analyses is None else analyses
-    a, b = (shared.parts(comparison.metric, s, None) for s in (comparison.a, comparison.b))
-    table = sums_of_squares(
-        [a.scores, b.scores], [s.units * np.sqrt(s.segments * (s.segments - 1)) for s in (a, b)]
-    )
-    lonely = [s.name for s in (a, b) if s.n == 1]
-    if runs and lonely:
-        return contrast.row(None, lonely_note(lonely))
-    if table.segments < 2:
-        return contrast.row(None, note("one-unit", unit="segment", what="no p"))
-    fit = reml(table, runs)
-    se = fit.se(0, 1)
-    if se <= contrast.slack:
-        p = 1.0 if abs(contrast.delta) <= contrast.slack else None
-        return contrast.row(p, note("zero-variance"), se=0.0)
-    notes = [*_notes(a, b, table, runs, design, contrast.slack), *a.notes, *b.notes]
-    if has_documents(comparison.documents):
-        notes.append(ignored_documents(comparison.documents, b.mean - a.mean, alpha))
-    level = alpha if alternative == "two-sided" else 2 * alpha
-    reach = -float(stdtrit(fit.df, level / 2)) * se
-    details = {"sd_segments": fit.segments**0.5, "sd_runs": fit.runs**0.5, "sd_noise": fit.noise**0.5}
-    if not runs:
-        chi2, p_chi2 = likelihood_ratio(table)
-        details |= {"chi2": chi2, "p_chi2": p_chi2}
-    return contrast.row(
-        _p(contrast, se, fit.df),
-        *notes,
-        se=se,
-        df=fit.df,
-        ci_low=contrast.delta - reach,
-        ci_high=contrast.delta + reach,
-        ci_level=1 - level,
-        details=details,
-    )
+        if context.design == "nested":
+            raise ReplituneError("`lmem` does not support `design: nested`", fix="use `crossed` instead")
+        runs = self.runs and context.design == "runs"
+        scope: Scope = "both" if runs else "samples" if context.design == "samples" else "segments"
+        contrast = context.contrast(self, scope=scope)
+        a, b = (context.analyses.parts(comparison.metric, s, None) for s in (comparison.a, comparison.b))
+        table = sums_of_squares(
+            [a.scores, b.scores], [s.units * np.sqrt(s.segments * (s.segments - 1)) for s in (a, b)]
+        )
+        lonely = [s.name for s in (a, b) if s.n == 1]
+        if runs and lonely:
+            return contrast.row(None, lonely_note(lonely))
+        if table.segments < 2:
+            return contrast.row(None, note("one-unit", unit="segment", what="no p"))
+        fit = reml(table, runs)
+        se = fit.se(0, 1)
+        if se <= contrast.slack:
+            p = 1.0 if abs(contrast.delta) <= contrast.slack else None
+            return contrast.row(p, note("zero-variance"), se=0.0)
+        notes = [*_notes(a, b, table, runs, context.design, contrast.slack), *a.notes, *b.notes]
+        if has_documents(comparison.documents):
+            notes.append(ignored_documents(comparison.documents, b.mean - a.mean, context.alpha))
+        level = context.alpha if self.alternative == "two-sided" else 2 * context.alpha
+        reach = -float(stdtrit(fit.df, level / 2)) * se
+        details = {"sd_segments": fit.segments**0.5, "sd_runs": fit.runs**0.5, "sd_noise": fit.noise**0.5}
+        if not runs:
+            chi2, p_chi2 = likelihood_ratio(table)
+            details |= {"chi2": chi2, "p_chi2": p_chi2}
+        return contrast.row(
+            _p(contrast, se, fit.df),
+            *notes,
+            se=se,
+            df=fit.df,
+            ci_low=contrast.delta - reach,
+            ci_high=contrast.delta + reach,
+            ci_level=1 - level,
+            details=details,
+        )
 
 
 # -- the model ----------------------------------------------------------------------------

@@ -12,63 +12,67 @@ replicas interact (the interaction is counted up to three times), and liberal fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, few_replicas_note, zero_variance
-from replitune.significance.draws import Draws, draws_of
+from replitune.significance.base import TestResult
+from replitune.significance.counting import few_replicas_note, zero_variance
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.tests.fu_bootstrap import replica_counts
 from replitune.statistics.systems import SystemStatistics
 
 
-@iv.significance_test(cited="the multi-bootstrap over segments and replicas (Sellam et al., 2022)")
-def multi_bootstrap(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator,
-    draws: Draws | None = None,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    alpha: float = 0.05,
-    aggregation: iv.Aggregation = "mean",
-    unit: iv.Unit = "segment",
-    strata: iv.Strata = "groups",
-    paired: iv.Paired = False,
-) -> TestResult:
+@dataclass(frozen=True)
+class MultiBootstrap(SignificanceTest):
     """All replicas of A against all of B; if `paired`, replicas with the same id are drawn jointly."""
-    a, b = comparison.a, comparison.b
-    iv.strata_of(a, b, strata)
-    segments = draws_of(rng, draws).segments
-    drawn_a = replica_counts(a, strata, samples, rng)
-    drawn_b = drawn_a[:, iv.matched(b, a)] if paired else replica_counts(b, strata, samples, rng)
 
-    def scores(system: SystemStatistics, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        """drawn (samples, n) -> (samples,)."""
-        metric, documents = comparison.metric, comparison.documents
-        if aggregation == "mean":
-            each = segments.scores(metric, system, documents, unit=unit, samples=samples)
-            return (each * drawn).sum(axis=1) / system.n
-        pooled = np.empty(samples)
-        for rows, sums in segments.sums(iv.in_units(system.statistics, documents, unit), samples):
-            together = (sums * drawn[rows][:, :, np.newaxis]).sum(axis=1)
-            pooled[rows] = iv.pooled_score(metric, together, system.n)
-        return pooled
+    name = "multi-bootstrap"
+    cited = "the multi-bootstrap over segments and replicas (Sellam et al., 2022)"
 
-    deltas = scores(b, drawn_b) - scores(a, drawn_a)
-    contrast = Contrast("multi-bootstrap", comparison, alternative, unit, aggregation, scope="both")
-    p: float | None = contrast.p(deltas - contrast.delta)
-    unvaried = None
-    if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:
-        p, unvaried = None, note("zero-variance")
-    return contrast.bootstrap_row(
-        deltas,
-        contrast.delta,
-        p,
-        unvaried,
-        few_replicas_note(a.n, b.n),
-        alpha=alpha,
-        pairing="id" if paired else None,
-    )
+    alternative: iv.Alternative = "two-sided"
+    aggregation: iv.Aggregation = "mean"
+    unit: iv.Unit = "segment"
+    strata: iv.Strata = "groups"
+    paired: iv.Paired = False
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        a, b, samples, rng = comparison.a, comparison.b, context.samples, context.rng
+        iv.strata_of(a, b, self.strata)
+        segments = context.draws.segments
+        drawn_a = replica_counts(a, self.strata, samples, rng)
+        drawn_b = (
+            drawn_a[:, iv.matched(b, a)] if self.paired else replica_counts(b, self.strata, samples, rng)
+        )
+
+        def scores(system: SystemStatistics, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+            """drawn (samples, n) -> (samples,)."""
+            metric, documents = comparison.metric, comparison.documents
+            if self.aggregation == "mean":
+                each = segments.scores(metric, system, documents, unit=self.unit, samples=samples)
+                return (each * drawn).sum(axis=1) / system.n
+            pooled = np.empty(samples)
+            for rows, sums in segments.sums(iv.in_units(system.statistics, documents, self.unit), samples):
+                together = (sums * drawn[rows][:, :, np.newaxis]).sum(axis=1)
+                pooled[rows] = iv.pooled_score(metric, together, system.n)
+            return pooled
+
+        deltas = scores(b, drawn_b) - scores(a, drawn_a)
+        contrast = context.contrast(self, self.unit, self.aggregation, scope="both")
+        p: float | None = contrast.p(deltas - contrast.delta)
+        unvaried = None
+        if zero_variance(deltas, contrast.slack) and abs(contrast.delta) > contrast.slack:
+            p, unvaried = None, note("zero-variance")
+        return contrast.bootstrap_row(
+            deltas,
+            contrast.delta,
+            p,
+            unvaried,
+            few_replicas_note(a.n, b.n),
+            alpha=context.alpha,
+            pairing="id" if self.paired else None,
+        )

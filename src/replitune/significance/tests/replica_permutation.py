@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,42 +22,46 @@ from numpy.typing import NDArray
 from replitune.arithmetic import product
 from replitune.notes import note
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
-from replitune.significance.counting import Contrast, Exchanged, oriented, p_value
+from replitune.significance.base import TestResult
+from replitune.significance.counting import Exchanged, oriented, p_value
+from replitune.significance.interface import Context, SignificanceTest
 
 Groups = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-@iv.significance_test(cited="the exact permutation test over replicas")
-def replica_permutation(
-    comparison: Comparison,
-    *,
-    rng: np.random.Generator,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
-    strata: iv.Strata = "groups",
-) -> TestResult:
+@dataclass(frozen=True)
+class ReplicaPermutation(SignificanceTest):
     """A against B by their replica scores, splitting within each group of replicas."""
-    a, b, metric = comparison.a, comparison.b, comparison.metric
-    contrast = Contrast("replica-permutation", comparison, alternative, "replica", scope="runs")
-    groups = iv.strata_of(a, b, strata)
-    splits = math.prod(math.comb(len(x) + len(y), len(x)) for x, y in groups)
-    exact = splits <= samples
-    in_x = enumerate_splits(groups, a.n) if exact else draw_splits(groups, a.n, samples, rng)
-    scores = np.concatenate([comparison.scores_a, comparison.scores_b])
-    exchanged = Exchanged(_differences(scores, in_x), exact, math.log(splits))
-    if a.n == b.n or min(a.n, b.n) == 1:
-        return contrast.exchange_row(exchanged, samples, pairing="free")
-    observed = np.zeros((1, a.n + b.n), dtype=bool)
-    observed[0, : a.n] = True
-    t = float(_welch(scores, observed)[0])
-    p = p_value(
-        oriented(_welch(scores, in_x), alternative, metric),
-        float(oriented(t, alternative, metric)),
-        1e-10 * abs(t) if math.isfinite(t) else 0.0,
-        exact,
-    )
-    return contrast.exchange_row(exchanged, samples, note("welch"), p=p, pairing="free")
+
+    name = "replica-permutation"
+    cited = "the exact permutation test over replicas"
+
+    alternative: iv.Alternative = "two-sided"
+    strata: iv.Strata = "groups"
+
+    def run(self, context: Context) -> TestResult:
+        comparison = context.comparison
+        a, b, metric = comparison.a, comparison.b, comparison.metric
+        contrast = context.contrast(self, "replica", scope="runs")
+        groups = iv.strata_of(a, b, self.strata)
+        samples, rng = context.samples, context.rng
+        splits = math.prod(math.comb(len(x) + len(y), len(x)) for x, y in groups)
+        exact = splits <= samples
+        in_x = enumerate_splits(groups, a.n) if exact else draw_splits(groups, a.n, samples, rng)
+        scores = np.concatenate([comparison.scores_a, comparison.scores_b])
+        exchanged = Exchanged(_differences(scores, in_x), exact, math.log(splits))
+        if a.n == b.n or min(a.n, b.n) == 1:
+            return contrast.exchange_row(exchanged, samples, pairing="free")
+        observed = np.zeros((1, a.n + b.n), dtype=bool)
+        observed[0, : a.n] = True
+        t = float(_welch(scores, observed)[0])
+        p = p_value(
+            oriented(_welch(scores, in_x), self.alternative, metric),
+            float(oriented(t, self.alternative, metric)),
+            1e-10 * abs(t) if math.isfinite(t) else 0.0,
+            exact,
+        )
+        return contrast.exchange_row(exchanged, samples, note("welch"), p=p, pairing="free")
 
 
 def _differences(scores: NDArray[np.float64], in_x: NDArray[np.bool_]) -> NDArray[np.float64]:

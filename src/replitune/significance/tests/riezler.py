@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -20,22 +21,28 @@ from numpy.typing import NDArray
 from replitune.notes import note
 from replitune.settings import about
 from replitune.significance import arguments as iv
-from replitune.significance.base import Comparison, TestResult
+from replitune.significance.base import TestResult
 from replitune.significance.counting import Contrast, one_each, oriented, smallest_p
 from replitune.significance.critical import TINIEST
+from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.kernels.random import resample_keys
 
 if TYPE_CHECKING:
     from replitune.significance.exchange import Sides
 
 
-@iv.significance_test(cited="approximate randomisation over segments (Riezler and Maxwell, 2005)")
-def riezler(
-    comparisons: Sequence[Comparison],
-    *,
-    rng: np.random.Generator,
-    samples: int = 10_000,
-    alternative: iv.Alternative = "two-sided",
+@dataclass(frozen=True)
+class Riezler(SignificanceTest):
+    """One replica of A against one of B, with the same exchanges under all metrics.
+
+    With `replica` "every", `details` has the distribution of p. With `unit` document, documents
+    change places as a whole.
+    """
+
+    name = "riezler"
+    cited = "approximate randomisation over segments (Riezler and Maxwell, 2005)"
+
+    alternative: iv.Alternative = "two-sided"
     replica: Annotated[
         str,
         about(
@@ -43,10 +50,10 @@ def riezler(
             "turn (`every`): then p is min(1, 2 median p), valid however the pairs depend on each "
             "other (Rueger 1978)."
         ),
-    ] = "median",
-    replica_a: iv.ReplicaOfA = None,
-    replica_b: iv.ReplicaOfB = None,
-    unit: iv.Unit = "segment",
+    ] = "median"
+    replica_a: iv.ReplicaOfA = None
+    replica_b: iv.ReplicaOfB = None
+    unit: iv.Unit = "segment"
     exact: Annotated[
         bool,
         about(
@@ -54,26 +61,60 @@ def riezler(
             "whose outputs differ in one integer for each segment, such as TER or scores of 0 "
             "and 1."
         ),
-    ] = False,
-) -> list[TestResult]:
-    """One replica of A against one of B, with the same exchanges under all metrics.
+    ] = False
 
-    With `replica` "every", `details` has the distribution of p. With `unit` document, documents
-    change places as a whole.
-    """
-    from replitune.significance.exchange import Sides
+    def run(self, context: Context) -> TestResult:
+        return self.run_together([context])[0]
 
-    keys = None if exact else resample_keys(rng, samples)
-    if replica == "every":
-        return [_every_pair(c, keys, alternative, unit) for c in comparisons]
-    contrasts, sides = [], []
-    for c in comparisons:
-        r, s = iv.select_replicas(c, replica_a or replica, replica_b or replica)
-        contrasts.append(Contrast("riezler", c, alternative, unit, replicas=(r, s)))
-        a = iv.in_units(c.a.statistics[[r]], c.documents, unit)
-        b = iv.in_units(c.b.statistics[[s]], c.documents, unit)
-        sides.append(Sides(c.metric, a, b))
-    return _rows(contrasts, sides, keys)
+    def run_together(self, contexts: Sequence[Context]) -> list[TestResult]:
+        from replitune.significance.exchange import Sides
+
+        rng, samples = contexts[0].rng, contexts[0].samples
+        keys = None if self.exact else resample_keys(rng, samples)
+        if self.replica == "every":
+            return [self._every_pair(context, keys) for context in contexts]
+        contrasts, sides = [], []
+        for context in contexts:
+            c = context.comparison
+            r, s = iv.select_replicas(c, self.replica, self.replica_a, self.replica_b)
+            contrasts.append(context.contrast(self, self.unit, replicas=(r, s)))
+            a = iv.in_units(c.a.statistics[[r]], c.documents, self.unit)
+            b = iv.in_units(c.b.statistics[[s]], c.documents, self.unit)
+            sides.append(Sides(c.metric, a, b))
+        return _rows(contrasts, sides, keys)
+
+    def _every_pair(self, context: Context, keys: NDArray[np.uint64] | None) -> TestResult:
+        """All n_A n_B pairs of replicas, with the same exchanges; there is no one null distribution."""
+        from replitune.significance.exchange import Sides
+
+        comparison = context.comparison
+        metric, a, b = comparison.metric, comparison.a, comparison.b
+        units_a = iv.in_units(a.statistics, comparison.documents, self.unit)
+        units_b = iv.in_units(b.statistics, comparison.documents, self.unit)
+        p = np.empty((a.n, b.n))
+        middle = None
+        medians = iv.select_replicas(comparison, "median")
+        for r in range(a.n):
+            for first in range(0, b.n, 4):  # pairs of a block share the random words
+                block = range(first, min(first + 4, b.n))
+                sides = [Sides(metric, units_a[[r]], units_b[[s]]) for s in block]
+                contrasts = [context.contrast(self, self.unit, replicas=(r, s)) for s in block]
+                for s, one in zip(block, _rows(contrasts, sides, keys), strict=True):
+                    p[r, s] = one.p
+                    if (r, s) == medians:
+                        middle = one
+        assert middle is not None
+        low, median, high = np.percentile(p, [2.5, 50, 97.5])
+        return context.contrast(self, self.unit).row(
+            min(1.0, 2 * float(median)),
+            note("every-pair", pairs=p.size, median=median, low=low, high=high),
+            p_min=None if middle.p_min is None else min(1.0, 2 * middle.p_min),
+            exact=middle.exact,
+            samples=middle.samples,
+            pairing="index",
+            details={"p_median": float(median), "p_low": float(low), "p_high": float(high)},
+            p_values=p,
+        )
 
 
 def _rows(
@@ -107,39 +148,4 @@ def _exact(contrast: Contrast, side: Sides) -> TestResult:
         p_min=max(smallest_p(0, True, m * math.log(2), mirrored), TINIEST),
         exact=True,
         pairing="index",
-    )
-
-
-def _every_pair(
-    comparison: Comparison, keys: NDArray[np.uint64] | None, alternative: str, unit: iv.Unit
-) -> TestResult:
-    """All n_A n_B pairs of replicas, with the same exchanges; there is no one null distribution."""
-    from replitune.significance.exchange import Sides
-
-    metric, a, b = comparison.metric, comparison.a, comparison.b
-    units_a = iv.in_units(a.statistics, comparison.documents, unit)
-    units_b = iv.in_units(b.statistics, comparison.documents, unit)
-    p = np.empty((a.n, b.n))
-    middle = None
-    medians = iv.select_replicas(comparison, "median", "median")
-    for r in range(a.n):
-        for first in range(0, b.n, 4):  # pairs of a block share the random words
-            block = range(first, min(first + 4, b.n))
-            sides = [Sides(metric, units_a[[r]], units_b[[s]]) for s in block]
-            contrasts = [Contrast("riezler", comparison, alternative, unit, replicas=(r, s)) for s in block]
-            for s, one in zip(block, _rows(contrasts, sides, keys), strict=True):
-                p[r, s] = one.p
-                if (r, s) == medians:
-                    middle = one
-    assert middle is not None
-    low, median, high = np.percentile(p, [2.5, 50, 97.5])
-    return Contrast("riezler", comparison, alternative, unit).row(
-        min(1.0, 2 * float(median)),
-        note("every-pair", pairs=p.size, median=median, low=low, high=high),
-        p_min=None if middle.p_min is None else min(1.0, 2 * middle.p_min),
-        exact=middle.exact,
-        samples=middle.samples,
-        pairing="index",
-        details={"p_median": float(median), "p_low": float(low), "p_high": float(high)},
-        p_values=p,
     )

@@ -25,14 +25,13 @@ from typing import Any
 import sacrebleu
 from measuring import cpu
 
-from replitune.hiero.decoder import Decoder
+from replitune.hiero.decoder import Decoder, HieroSystem
 from replitune.hiero.model import HieroModel
 from replitune.hiero.settings import HieroSearchSettings
-from replitune.hiero.system import HieroSystem
 from replitune.phrase.decoder import Decoder as PhraseDecoder
+from replitune.phrase.decoder import PhraseSystem
 from replitune.phrase.dev_decoder import DevDecoder
 from replitune.phrase.model import PhraseModel
-from replitune.phrase.system import PhraseSystem
 from replitune.running.files import read_lines
 from replitune.streams import stream
 from replitune.tuners import get_tuner

@@ -24,8 +24,8 @@ from typing import Any
 
 from measuring import timed
 
+from replitune.phrase.decoder import PhraseSystem
 from replitune.phrase.dev_decoder import DevDecoder, FirstDecoding
-from replitune.phrase.system import PhraseSystem
 from replitune.running.files import read_lines
 from replitune.streams import stream
 from replitune.tuners import TUNERS, get_tuner

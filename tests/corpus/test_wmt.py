@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from replitune.corpus.reader import read_testset, read_wmt, read_wmt_system
 from replitune.corpus.testset import TestSet
-from replitune.corpus.wmt_sgm import unescape
+from replitune.corpus.wmt import unescape
 from replitune.errors import ReplituneError
 
 XML = """<?xml version='1.0' encoding='utf-8'?>

@@ -8,10 +8,8 @@ from itertools import pairwise
 import numpy as np
 from decoder_oracle import random_ngrams, sentence_logprob
 
-from replitune.hiero.grammar import Grammar
-from replitune.hiero.model import HieroModel
+from replitune.hiero.model import GAP, Grammar, HieroModel, table_of
 from replitune.hiero.settings import GROUPS
-from replitune.hiero.trie import GAP, table_of
 from replitune.phrase.arpa import NgramModel
 from replitune.phrase.lm import LanguageModel
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from replitune.errors import ReplituneError
 from replitune.hiero.decoder import Decoder
-from replitune.hiero.features import HieroLayout
+from replitune.hiero.model import HieroLayout
 from replitune.hiero.settings import HieroSearchSettings
 
 MANY = 3000

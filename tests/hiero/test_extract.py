@@ -13,12 +13,11 @@ import pytest
 
 from replitune.errors import ReplituneError
 from replitune.hiero import extract
-from replitune.hiero.grammar import Grammar
+from replitune.hiero.model import Grammar
 from replitune.hiero.scores import make_grammar
 from replitune.hiero.settings import LONGEST_RULE, HieroSettings
 from replitune.phrase.encode import RESERVED, encode, encode_known
-from replitune.phrase.linked import Linked
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.symmetrise import Linked, Links
 from replitune.settings import read
 
 Pair = tuple[list[str], list[str], set[tuple[int, int]]]

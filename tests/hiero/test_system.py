@@ -14,9 +14,9 @@ from replitune.backends.registry import get_backend
 from replitune.corpus.synthetic import synthetic_testset, synthetic_train
 from replitune.errors import ReplituneError
 from replitune.hiero.backend import Hiero
+from replitune.hiero.decoder import HieroSystem
+from replitune.hiero.scores import hiero_kind
 from replitune.hiero.settings import HieroSettings
-from replitune.hiero.system import HieroSystem
-from replitune.hiero.train import hiero_kind
 from replitune.phrase.train import train_system
 from replitune.replicas import Replica
 from replitune.running.files import write_lines

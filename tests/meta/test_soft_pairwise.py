@@ -7,8 +7,8 @@ import pytest
 
 from meta.meta_models import quality, scores
 from replitune.errors import ReplituneError
+from replitune.meta.perm_both import exchange_p, soft_pairwise_accuracy
 from replitune.meta.scores import Scores
-from replitune.meta.soft_pairwise import exchange_p, soft_pairwise_accuracy
 from significance.exchange_models import Counts, close, counts, system
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from replitune.errors import ReplituneError
-from replitune.meta.williams import williams
+from replitune.meta.metric_correlations import williams
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=60)
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from replitune.phrase.encode import RESERVED, Encoded, encode, encode_known
 from replitune.phrase.extract import extract
-from replitune.phrase.linked import Linked
 from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.settings import LONGEST_PHRASE
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.symmetrise import Linked, Links
 
 Pair = tuple[list[str], list[str], list[tuple[int, int]]]
 

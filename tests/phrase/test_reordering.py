@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from replitune.phrase.encode import RESERVED, encode
 from replitune.phrase.extract import extract
-from replitune.phrase.linked import Linked
 from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.reordering import orientations, reordering_scores
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.symmetrise import Linked, Links
 
 M, S, D = 0, 1, 2
 Phrase = tuple[str, str]

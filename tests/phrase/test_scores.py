@@ -10,10 +10,9 @@ import pytest
 
 from replitune.phrase.encode import RESERVED, Encoded, encode
 from replitune.phrase.lexical import lexical_table
-from replitune.phrase.linked import Linked
 from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.scores import counts_of_counts, discounted, good_turing_factors, phrase_table
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.symmetrise import Linked, Links
 from replitune.phrase.table import PhraseTable
 
 CORPUS = [

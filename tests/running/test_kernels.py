@@ -9,31 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from replitune.running import kernels
+from replitune.running import start
 
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Neither the package nor home can be written; temporary files have a folder."""
-    monkeypatch.delenv(kernels.CACHE, raising=False)
-    monkeypatch.setattr(kernels, "can_be_written", lambda folder: False)
+    monkeypatch.delenv(start.CACHE, raising=False)
+    monkeypatch.setattr(start, "can_be_written", lambda folder: False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     yield tmp_path
-    os.environ.pop(kernels.CACHE, None)
+    os.environ.pop(start.CACHE, None)
 
 
 def test_a_read_only_installation_and_home_have_a_folder_of_their_own(read_only: Path):
-    folder = kernels.cache_folder()
+    folder = start.cache_folder()
     assert folder.parent == read_only
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert os.environ[kernels.CACHE] == str(folder)  # for numba, and for what this process starts
+    assert os.environ[start.CACHE] == str(folder)  # for numba, and for what this process starts
 
 
 def test_a_folder_that_others_can_write_is_not_used(read_only: Path):
     """What is in it would be executed."""
     (read_only / f"replitune-kernels-{os.getuid()}").mkdir()
     (read_only / f"replitune-kernels-{os.getuid()}").chmod(0o777)
-    folder = kernels.cache_folder()
+    folder = start.cache_folder()
     assert folder.name != f"replitune-kernels-{os.getuid()}"
     assert folder.stat().st_mode & 0o777 == 0o700
 
@@ -49,7 +49,7 @@ def test_kernels_that_a_loss_of_power_has_emptied_are_compiled_again(tmp_path: P
     ):
         (tmp_path / name).write_text(text)
     command += ["--metrics", "length", "--samples", "9"]
-    environment = {**os.environ, kernels.CACHE: str(tmp_path / "cache")}
+    environment = {**os.environ, start.CACHE: str(tmp_path / "cache")}
     first = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )

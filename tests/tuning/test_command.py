@@ -9,7 +9,7 @@ from replitune.errors import ReplituneError
 from replitune.metrics.bleu import Bleu
 from replitune.tuners import get_tuner
 from replitune.tuning.from_files import tune_files
-from replitune.tuning.layout import Layout
+from replitune.tuning.weights import Layout
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,12 @@ from replitune.metrics.bleu import Bleu
 from replitune.streams import stream
 from replitune.tuning.forest import Forest, Forests
 from replitune.tuning.hypothesis_statistics import KnownStatistics
-from replitune.tuning.linesearch import Step, best_step, integrate
+from replitune.tuning.linesearch import PoolSearch, Step, best_step, integrate
 from replitune.tuning.loop import Decoded, run_loop
 from replitune.tuning.mert import Mert
 from replitune.tuning.mert_lattice import MertLattice
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
-from replitune.tuning.pool_search import PoolSearch
 from replitune.tuning.settings import LoopSettings
 
 VOCABULARY = [f"w{i}" for i in range(12)]

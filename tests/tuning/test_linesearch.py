@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replitune.tuning.linesearch import Line, best_step
+from replitune.tuning.linesearch import Line, PoolSearch, best_step
 from replitune.tuning.objective import Objective
-from replitune.tuning.pool_search import PoolSearch
 
 
 def brute_force(pool, objective, weights, direction, gamma) -> float:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from replitune.errors import ReplituneError
 from replitune.metrics.base import MeanMetric
 from replitune.tuners import get_tuner
-from replitune.tuning.layout import Layout
 from replitune.tuning.mert import Mert
 from replitune.tuning.objective import Objective
 from replitune.tuning.pool import Pool
+from replitune.tuning.weights import Layout
 
 START = np.array([0.5, 0.2, -0.4])
 

@@ -7,8 +7,7 @@ import pytest
 
 from replitune import __version__
 from replitune.errors import ReplituneError
-from replitune.tuning.layout import Layout
-from replitune.tuning.weights import WeightsFile, read_weights, write_weights
+from replitune.tuning.weights import Layout, WeightsFile, read_weights, write_weights
 
 LAYOUT = Layout(("LM0", "TM0", "WordPenalty0"), (1, 2, 1))
 VECTOR = np.array([0.1 + 0.2, -1e-17, 1 / 3, -1.0])

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from replitune.corpus.testset import TestSet
     from replitune.tuning.interface import Tuner
-    from replitune.tuning.layout import Layout
     from replitune.tuning.loop import Decode
     from replitune.tuning.settings import LoopSettings
+    from replitune.tuning.weights import Layout
 
 Complain = Callable[..., Any]
 """``complain(("systems", name, key), message, found=..., expected=..., fix=...)`` notes a mistake

@@ -15,9 +15,9 @@ from replitune.errors import ReplicaError, ReplituneError
 from replitune.running.files import write_lines
 from replitune.tuning.combination import get_objective
 from replitune.tuning.hypothesis_statistics import Statistics
-from replitune.tuning.layout import Layout
 from replitune.tuning.loop import Decoded
 from replitune.tuning.nbest_files import NBestLists, read_nbest
+from replitune.tuning.weights import Layout
 
 WriteNBest = Callable[[dict[str, list[float]], Path, Path], None]
 """``write(weights, source file, n-best file)``"""

@@ -18,7 +18,7 @@ from pathlib import Path
 from replitune import probes
 from replitune.errors import ReplituneError
 from replitune.extras import EXTRAS, lacking, missing, to_install
-from replitune.running.kernels import cache_folder, can_be_written
+from replitune.running.start import cache_folder, can_be_written
 
 PROGRAMS = {
     "java": "METEOR",

@@ -25,8 +25,7 @@ from typing import Any, TextIO
 from replitune import __version__
 from replitune.cli.parser import Parser
 from replitune.errors import ReplituneError, did_you_mean, machine_trouble
-from replitune.running.kernels import prepare_cache
-from replitune.running.light import start_lightly
+from replitune.running.start import prepare_cache, start_lightly
 
 COMMANDS = {
     "compare": "compare systems whose outputs you have: scores, spread, significance",

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from replitune.corpus.content import require_names
-from replitune.corpus.reader import read_testset
-from replitune.corpus.sacrebleu_sets import sacrebleu_files
+from replitune.corpus.reader import read_testset, sacrebleu_files
 from replitune.corpus.settings import (
     DEV,
     SACREBLEU,

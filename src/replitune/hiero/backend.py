@@ -12,7 +12,7 @@ from replitune.phrase.backend import Embedded
 if TYPE_CHECKING:
     from replitune.corpus.testset import TestSet
     from replitune.hiero.chart import Matched
-    from replitune.hiero.system import HieroSystem
+    from replitune.hiero.decoder import HieroSystem
     from replitune.phrase.train import ModelKind
 
 
@@ -34,13 +34,13 @@ class Hiero(Embedded):
 
     @property
     def kind(self) -> ModelKind:
-        from replitune.hiero.train import hiero_kind
+        from replitune.hiero.scores import hiero_kind
 
         return hiero_kind(self.settings.training)
 
     @property
     def translator(self) -> type[HieroSystem]:
-        from replitune.hiero.system import HieroSystem
+        from replitune.hiero.decoder import HieroSystem
 
         return HieroSystem
 

@@ -15,8 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.hiero.model import HieroModel
-from replitune.hiero.trie import GAP, child
+from replitune.hiero.model import GAP, HieroModel, child
 from replitune.leaf import leaf, with_room
 from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.encode import split_words

@@ -1,4 +1,5 @@
-"""Decoding lines of text by a hierarchical model.
+"""Decoding lines of text by a hierarchical system: translations, and the derivation of each, for people
+to read: which rule covers which words.
 
 Each sentence is searched alone, by one thread, so the output does not depend on the number of threads.
 All kernels release the GIL.
@@ -14,17 +15,64 @@ from numpy.typing import NDArray
 
 from replitune.backends.interface import Derivation
 from replitune.hiero.chart import Matched, match
-from replitune.hiero.derivations import Spelling, derivation
-from replitune.hiero.features import LM
 from replitune.hiero.forest import forest_of
 from replitune.hiero.kbest import nbest as nbest_of
-from replitune.hiero.model import HieroModel
+from replitune.hiero.model import GAP, LM, HieroModel
 from replitune.hiero.rules import Weighted, weigh
 from replitune.hiero.search import Terms, best_words, search
 from replitune.hiero.settings import HieroSearchSettings
 from replitune.phrase.arrays import frozen, stretches
-from replitune.phrase.decoder import LineDecoder
+from replitune.phrase.decoder import LineDecoder, TrainedSystem
 from replitune.tuning.forest import Forest
+
+
+class Spelling:
+    """The rules of a batch of sentences as text."""
+
+    def __init__(self, model: HieroModel, batch: Weighted) -> None:
+        self._grammar, self._batch = model.table, batch
+        self._vocabulary = [*model.table.target_vocab, *batch.copied]
+        self._nodes = np.repeat(batch.nodes, batch.rules.counts[: len(batch.nodes)])
+
+    def source_side(self, rule: int) -> tuple[str, list[bool]]:
+        """The text, and for each symbol whether it is a gap."""
+        if rule >= len(self._nodes):
+            return self._batch.copied[rule - len(self._nodes)], [False]
+        node = int(self._nodes[rule])
+        gaps = [symbol == GAP for symbol in self._grammar.source_symbols(node)]
+        return " ".join(self._grammar.source_side(node)), gaps
+
+    def target_side(self, rule: int) -> str:
+        row = self._batch.rules.table[rule]
+        symbols = self._batch.target[row["begin"] : row["end"]].tolist()
+        return " ".join(f"X{-s}" if s < 0 else self._vocabulary[s] for s in symbols)
+
+
+def derivation(rows: NDArray[np.void], spelling: Spelling) -> Derivation:
+    """The stretches that the best derivation of the last row is made of, from left to right."""
+    stretches = []
+    row = rows[rows["one"][-1]]
+    while row["rule"] >= 0:  # the glue rule, up to the beginning
+        stretches.append(int(row["two"]))
+        row = rows[row["one"]]
+    parts: Derivation = []
+    for stretch in reversed(stretches):
+        parts.append(_part(rows, spelling, stretch, parts[-1][1] if parts else 0))
+    return parts
+
+
+def _part(rows: NDArray[np.void], spelling: Spelling, number: int, begin: int) -> list[Any]:
+    row = rows[number]
+    rule = int(row["rule"])
+    source, gaps = spelling.source_side(rule)
+    waiting = [int(row["two"]), int(row["one"])]
+    inside: Derivation = []
+    end = begin
+    for is_gap in gaps:
+        if is_gap:
+            inside.append(_part(rows, spelling, waiting.pop(), end))
+        end = inside[-1][1] if is_gap else end + 1
+    return [begin, end, source, spelling.target_side(rule), inside]
 
 
 class Decoder(LineDecoder):
@@ -84,3 +132,25 @@ class Decoder(LineDecoder):
         start, at = stretches(begin, stop - begin)
         columns = self.model.layout.columns
         return Forest(head, one, two, start, batch.target[at], features[:, columns], int(nodes))
+
+
+class HieroSystem(TrainedSystem):
+    """A hierarchical system."""
+
+    Model = HieroModel
+    Decoder = Decoder
+
+    def match(self, lines: Sequence[str]) -> Matched:
+        """The lines with the rules that apply to them, to be translated under several weights."""
+        settings = self.settings or HieroSearchSettings()
+        return match(self.model, super().split(lines), settings.max_span)
+
+    def split(self, lines: Sequence[str] | Matched) -> Matched:
+        return lines if isinstance(lines, Matched) else self.match(lines)
+
+    def derivations(
+        self, lines: Sequence[str], weights: NDArray[np.float64], threads: int = 1
+    ) -> list[Derivation]:
+        """The derivation of each line's best translation."""
+        derivations: list[Derivation] = self.decoder(weights).derivations(self.match(lines), threads)
+        return derivations

@@ -21,13 +21,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from replitune.hiero.model import Growing, Trie, child, extend, grown
 from replitune.hiero.settings import LONGEST_RULE, HieroSettings
-from replitune.hiero.trie import Growing, Trie, child, extend, grown
 from replitune.leaf import leaf
 from replitune.phrase.arrays import frozen
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import phrases_of
-from replitune.phrase.linked import Linked
+from replitune.phrase.symmetrise import Linked
 
 TARGET_WORD = 2
 """Symbol of word 0 on a target side; 0 and 1 are the first and second gap of the source side."""

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from replitune.hiero.context import DEEPEST, append_row, append_word
-from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
+from replitune.hiero.model import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.leaf import leaf
 from replitune.phrase.graph import worst_kept
 

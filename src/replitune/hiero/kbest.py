@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
+from replitune.hiero.model import GLUE, LM, RULE_PENALTY, TM, WIDTH, WORD_PENALTY
 from replitune.leaf import leaf
 from replitune.phrase.lm import step
 from replitune.phrase.paths import claim

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from replitune.hiero.chart import Matched
 from replitune.hiero.context import append_words
-from replitune.hiero.features import GLUE, LM, RULE_PENALTY, TM, WORD_PENALTY
-from replitune.hiero.model import HieroModel
+from replitune.hiero.model import GLUE, LM, RULE_PENALTY, TM, WORD_PENALTY, HieroModel
 from replitune.leaf import leaf
 from replitune.phrase.arrays import frozen, starts
 from replitune.phrase.features import UNKNOWN_WORD

@@ -1,8 +1,13 @@
-"""From extracted rules to the grammar."""
+"""From extracted rules to the grammar, and so from a parallel text to a model folder.
+
+Training is like that of a phrase-based system, with a grammar (`grammar.json`, arrays) in place of a
+table.
+"""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,15 +16,17 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.arithmetic import log
+from replitune.errors import ReplituneError
 from replitune.hiero.extract import TARGET_WORD, Extracted, Nodes, extract_rules
-from replitune.hiero.grammar import Grammar
+from replitune.hiero.model import Grammar, HieroLayout, HieroModel, table_of
 from replitune.hiero.settings import HieroSettings
-from replitune.hiero.trie import table_of
+from replitune.phrase.align import Progress
 from replitune.phrase.arrays import ArrayFile, save_array, starts
 from replitune.phrase.encode import Encoded
 from replitune.phrase.lexical import LexicalTable, lexical_table, weights_of
-from replitune.phrase.linked import Linked
 from replitune.phrase.scores import counts_of_counts, discounted, limited
+from replitune.phrase.symmetrise import Linked
+from replitune.phrase.train import ModelKind
 
 BLOCK = 1 << 20
 """Rules spelt out at a time."""
@@ -194,3 +201,27 @@ def _spell(parent, symbol, nodes, first_word, start, symbols):
             node = parent[node]
         if not fill:
             start[i + 1] = -at
+
+
+def hiero_kind(settings: HieroSettings) -> ModelKind:
+    """The kind of hierarchical systems."""
+    layout = HieroLayout.from_groups(settings.features)
+    return ModelKind("hiero", layout, HieroModel, partial(_train_grammar, settings))
+
+
+def _train_grammar(
+    settings: HieroSettings, linked: Linked, known: Encoded | None, folder: Path, say: Progress
+) -> dict[str, int]:
+    """Extract, score and save the grammar."""
+    counts = make_grammar(linked, settings, known, folder)
+    if counts["extracted"] == 0:
+        raise ReplituneError(
+            "no rule can be extracted",
+            found=f"{len(linked.source)} pairs with {len(linked.links.source)} word links",
+            fix="train on more text",
+        )
+    say(
+        f"{counts['extracted']} rules extracted ({settings.extraction}), {counts['distinct']} distinct, "
+        f"{counts['rules']} kept"
+    )
+    return counts

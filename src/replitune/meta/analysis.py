@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.meta.correlations import COEFFICIENTS, few_items, many_items
-from replitune.meta.metric_correlations import FEWEST, LEVELS, MetaDraws, correlate
+from replitune.meta.metric_correlations import FEWEST, LEVELS, MetaDraws, correlate, williams
 from replitune.meta.pairs import agreements
-from replitune.meta.perm_both import perm_both
+from replitune.meta.perm_both import exchange_p, perm_both, soft_pairwise_accuracy
 from replitune.meta.rows import MetaRow, MetaRun, MetaStudy
 from replitune.meta.scores import Scores
-from replitune.meta.soft_pairwise import exchange_p, soft_pairwise_accuracy
-from replitune.meta.williams import williams
 
 COMPARED_LEVELS = ("system", "segment")
 """Where metrics are compared, with Pearson's r."""

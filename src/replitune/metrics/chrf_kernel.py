@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from replitune.metrics.base import Array
-from replitune.metrics.ngram_trie import ABSENT, ROOT, child, grow, plant, table_size, walk
+from replitune.metrics.ngrams import ABSENT, ROOT, child, grow, plant, table_size, walk
 
 # Code points that str.split() splits at.
 _WHITESPACE = [9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 0x85, 0xA0, 0x1680]

@@ -89,7 +89,7 @@ class Nist(Metric):
         return lists
 
     def prepare(self, refs: Sequence[Sequence[str]]) -> InformedReferences:
-        from replitune.metrics.nist_kernel import all_ngrams, informations
+        from replitune.metrics.ngrams import all_ngrams, informations
 
         references = tokenize_references(self.words, refs)
         keys, nodes, counts = all_ngrams(references.tokens, references.starts, self.order)
@@ -98,7 +98,7 @@ class Nist(Metric):
     def segment_statistics(
         self, hyps: Sequence[str], segments: NDArray[np.int64], prepared: InformedReferences
     ) -> NDArray[np.float64]:
-        from replitune.metrics.nist_kernel import matched_information
+        from replitune.metrics.ngrams import matched_information
 
         references, order = prepared.references, self.order
         informed = (prepared.keys, prepared.nodes, prepared.information)

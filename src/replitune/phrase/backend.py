@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from replitune.corpus.testset import TestSet
+    from replitune.phrase.decoder import PhraseSystem, TrainedSystem
     from replitune.phrase.dev_decoder import FirstDecoding
-    from replitune.phrase.system import PhraseSystem, TrainedSystem
     from replitune.phrase.train import ModelKind
 
 BLOCK = 500
@@ -277,6 +277,6 @@ class Phrase(Embedded):
 
     @property
     def translator(self) -> type[PhraseSystem]:
-        from replitune.phrase.system import PhraseSystem
+        from replitune.phrase.decoder import PhraseSystem
 
         return PhraseSystem

@@ -20,7 +20,7 @@ from replitune.tuning.hypothesis_statistics import KnownStatistics
 from replitune.tuning.loop import Decoded
 
 if TYPE_CHECKING:
-    from replitune.phrase.system import TrainedSystem
+    from replitune.phrase.decoder import TrainedSystem
 
 
 Arrays = Mapping[str, NDArray]

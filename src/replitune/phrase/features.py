@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
 from replitune.phrase.settings import GROUPS
-from replitune.tuning.layout import Layout
+from replitune.tuning.weights import Layout
 
 
 class Feature(NamedTuple):

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from replitune.phrase.encode import Encoded
 from replitune.phrase.extract import extract
-from replitune.phrase.linked import Linked
 from replitune.phrase.reordering import orientations
-from replitune.phrase.symmetrise import Links
+from replitune.phrase.symmetrise import Linked, Links
 
 BLOCK = 10_000
 """Segments from which phrase pairs are extracted at a time."""

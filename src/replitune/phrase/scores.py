@@ -9,10 +9,10 @@ from replitune.arithmetic import log
 from replitune.phrase.arrays import starts
 from replitune.phrase.encode import Encoded
 from replitune.phrase.lexical import LexicalTable, weights_of
-from replitune.phrase.linked import Linked
 from replitune.phrase.pairs import PhrasePairs
 from replitune.phrase.reordering import reordering_scores
 from replitune.phrase.settings import LONGEST_PHRASE
+from replitune.phrase.symmetrise import Linked
 from replitune.phrase.table import PhraseTable
 
 BLOCK = 1 << 20

@@ -5,10 +5,14 @@ matters, this follows symal. grow-diag visits the links of the current alignment
 then by source word, reaches links that are added after the current one in the same sweep, and tries
 straight neighbours before diagonal ones. "final" goes by target word, first through the links of
 the alignment of target words, then through those of the alignment of source words.
+
+A parallel text with these links is what tables of phrases and rules are learnt from.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +20,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from replitune.phrase.align import DirectedAlignments
+from replitune.phrase.arrays import frozen, load_array, save_array
 from replitune.phrase.encode import Encoded
 from replitune.phrase.settings import HEURISTICS, Heuristic
+from replitune.running.files import read_lines, write_lines
 
 
 class Links(NamedTuple):
@@ -121,3 +127,35 @@ def _symmetrise(to_source, to_target, source_start, target_start, heuristic, out
                     used += 1
         start[i + 1] = used
     return used
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Both sides in word ids, and the links between them."""
+
+    source: Encoded
+    target: Encoded
+    links: Links
+
+    def save(self, folder: Path) -> None:
+        """Write it into an existing folder."""
+        for name, side in (("source", self.source), ("target", self.target)):
+            write_lines(folder / f"{name}_vocab.txt", side.vocab)
+            save_array(folder / f"{name}_text.npy", side.words)
+            save_array(folder / f"{name}_text_start.npy", side.start)
+        for name, array in self.links._asdict().items():
+            save_array(folder / f"links_{name}.npy", array)
+
+    @classmethod
+    def load(cls, folder: Path) -> Linked:
+        """Memory-map what `save` wrote."""
+
+        def array(name: str) -> NDArray:
+            return frozen(load_array(folder / f"{name}.npy"))
+
+        def side(name: str) -> Encoded:
+            vocab = read_lines(folder / f"{name}_vocab.txt")
+            return Encoded(vocab, array(f"{name}_text"), array(f"{name}_text_start"))
+
+        links = Links(*(array(f"links_{name}") for name in Links._fields))
+        return cls(side("source"), side("target"), links)

@@ -25,14 +25,13 @@ from replitune.phrase.encode import RESERVED, Encoded, encode, encode_known, spl
 from replitune.phrase.features import GroupedLayout, PhraseLayout
 from replitune.phrase.kneser_ney import train_lm
 from replitune.phrase.lexical import lexical_table
-from replitune.phrase.linked import Linked
 from replitune.phrase.model import PhraseModel
 from replitune.phrase.pairs import LinkedPhrases
 from replitune.phrase.saved import SavedModel
 from replitune.phrase.scores import counts_of_counts, phrase_table
 from replitune.phrase.segmentation import JOINER, BytePairs, CompoundSplitter, Splitters
 from replitune.phrase.settings import PhraseSettings, TrainingSettings
-from replitune.phrase.symmetrise import symmetrise
+from replitune.phrase.symmetrise import Linked, symmetrise
 from replitune.phrase.table import PhraseTable
 from replitune.running.files import new_folder, sha256_file, sha256_lines, write_json
 from replitune.settings import plain

@@ -13,7 +13,7 @@ from replitune.errors import ReplituneError
 from replitune.streams import stream
 from replitune.tuners import TUNERS, get_tuner, list_tuners
 from replitune.tuning.interface import TuningResult
-from replitune.tuning.layout import Layout
+from replitune.tuning.weights import Layout
 
 
 def tune_files(

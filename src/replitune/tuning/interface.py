@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from replitune.tuning.forest import Forests
-    from replitune.tuning.layout import Layout
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
+    from replitune.tuning.weights import Layout
 
 Vector = NDArray[np.float64]
 """(F,) weights."""

@@ -26,10 +26,10 @@ from replitune.settings import about
 from replitune.tuning.interface import Tuner, TuningResult, Vector, l1_normalised
 
 if TYPE_CHECKING:
-    from replitune.tuning.layout import Layout
+    from replitune.tuning.linesearch import PoolSearch
     from replitune.tuning.objective import Objective
     from replitune.tuning.pool import Pool
-    from replitune.tuning.pool_search import PoolSearch
+    from replitune.tuning.weights import Layout
 
 _Direction = int | NDArray[np.float64]
 """An axis by its number, or a vector (F,)."""
@@ -108,7 +108,7 @@ class Mert(Tuner):
         self, pool: Pool, objective: Objective, start: Vector, rng: np.random.Generator, threads: int = 1
     ) -> TuningResult:
         """The best of all starts; of equally good ones the first."""
-        from replitune.tuning.pool_search import PoolSearch
+        from replitune.tuning.linesearch import PoolSearch
 
         objective.require_choice(pool)
         return self.optimise(PoolSearch(pool, objective), start, rng, threads)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError, nearest
 from replitune.running.files import read_text
-from replitune.tuning.layout import Layout
+from replitune.tuning.weights import Layout
 
 LINE = "id ||| text ||| Name= v v ... ||| score"
 

@@ -109,7 +109,7 @@ class Pro(Tuner):
         self, pool: Pool, objective: Objective, fitted: NDArray[np.float64], start: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         if isinstance(self.interpolation, str):
-            from replitune.tuning.pool_search import PoolSearch
+            from replitune.tuning.linesearch import PoolSearch
 
             search = PoolSearch(pool, objective)
             point = search.at(fitted)

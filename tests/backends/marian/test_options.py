@@ -12,9 +12,14 @@ from typing import Annotated, Any
 
 import pytest
 
-from replitune.backends.marian.options import PRESETS, RESERVED, MarianOptions, training_options
 from replitune.backends.marian.program import PYMARIAN, run
-from replitune.backends.marian.settings import VocabularySettings
+from replitune.backends.marian.settings import (
+    PRESETS,
+    RESERVED,
+    MarianOptions,
+    VocabularySettings,
+    training_options,
+)
 from replitune.backends.marian.vocabulary import make_vocabularies
 from replitune.errors import ReplituneError
 from replitune.settings import Reading, read

@@ -60,8 +60,8 @@ def main() -> None:
             if name != "UnknownWordPenalty0":
                 print(f"{name}= {' '.join(map(str, values))}")
         return
+    from replitune.phrase.decoder import PhraseSystem
     from replitune.phrase.settings import SearchSettings
-    from replitune.phrase.system import PhraseSystem
     from replitune.running.files import read_lines
 
     weights |= named(options.get("weight-overwrite", [""])[0].split())

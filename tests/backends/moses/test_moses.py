@@ -14,7 +14,7 @@ from replitune.backends.moses import Moses, shown_weights
 from replitune.backends.registry import get_backend
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError, ReplituneError
-from replitune.phrase.system import PhraseSystem
+from replitune.phrase.decoder import PhraseSystem
 from replitune.replicas import Replica
 from replitune.running.files import write_lines
 from replitune.tuners import get_tuner

@@ -10,7 +10,7 @@ from replitune.backends.marian.settings import MarianSettings
 from replitune.errors import ReplicaError, ReplituneError
 
 if TYPE_CHECKING:
-    from replitune.backends.marian.decoding import Program
+    from replitune.backends.marian.program import Installation
 
 USED = {
     "train": ("vocabulary", "subset"),
@@ -47,7 +47,7 @@ class Marian(Backend):
         return True
 
     def check(self, experiment: Mapping[str, Any], complain: Complain) -> None:
-        from replitune.backends.marian.options import training_options
+        from replitune.backends.marian.settings import training_options
 
         given, where = self.settings, ("systems", self.system)
         try:
@@ -99,7 +99,7 @@ class Marian(Backend):
         """Translate with the replica's best model."""
         import json
 
-        from replitune.backends.marian.decoding import Translator
+        from replitune.backends.marian.program import Translator
         from replitune.backends.marian.training import MODEL
         from replitune.backends.marian.vocabulary import vocabulary_files
         from replitune.running.files import sha256_file
@@ -117,7 +117,7 @@ class Marian(Backend):
         translator = Translator(vocabularies, self.settings.decoding, self._program(1))
         return translator.translate(tuned / MODEL, job.source, job.nbest, job.nbest_out)
 
-    def _program(self, threads: int) -> Program:
-        from replitune.backends.marian.decoding import Program
+    def _program(self, threads: int) -> Installation:
+        from replitune.backends.marian.program import Installation
 
-        return Program(self.settings.binary, threads)
+        return Installation(self.settings.binary, threads)

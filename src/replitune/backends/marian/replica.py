@@ -10,10 +10,8 @@ from typing import Any
 
 import replitune
 from replitune.backends.interface import ReplicaJob, needed
-from replitune.backends.marian.decoding import Program, Translator
-from replitune.backends.marian.options import training_options
-from replitune.backends.marian.program import version
-from replitune.backends.marian.settings import MarianSettings
+from replitune.backends.marian.program import Installation, Translator, version
+from replitune.backends.marian.settings import MarianSettings, training_options
 from replitune.backends.marian.training import MODEL, SIDES, Best, Round, Training
 from replitune.backends.marian.vocabulary import too_long, vocabulary_files
 from replitune.running.checkpoint import fingerprint, opened
@@ -24,7 +22,7 @@ from replitune.tuning.combination import get_objective
 from replitune.tuning.history import write_history
 
 
-def make_replica(system: str, settings: MarianSettings, program: Program, job: ReplicaJob) -> None:
+def make_replica(system: str, settings: MarianSettings, program: Installation, job: ReplicaJob) -> None:
     """Train one replica into the folder `job.out`: model, model.json and history.parquet."""
     model, dev = needed(job.model, "model"), needed(job.dev, "testset")
     vocabularies = vocabulary_files(model)

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from replitune.backends.marian.decoding import Translator
-from replitune.backends.marian.program import run
+from replitune.backends.marian.program import Translator, run
 from replitune.backends.marian.settings import TrainingSettings
 from replitune.corpus.testset import TestSet
 from replitune.errors import ReplicaError

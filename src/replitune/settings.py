@@ -280,25 +280,25 @@ class Reading:
 
     def read_model(self, declared: Callable[..., Any], value: Any, path: Path_) -> Any:
         """The object that `declared` makes from a mapping of its settings."""
-        values = self.read_values(declared, value, path)
+        values = self.read_values(settings_of(declared), value, path)
         if values is WRONG:
             return WRONG
         try:
-            return declared(**values)
+            return declared(**{key.replace("-", "_"): item for key, item in values.items()})
         except ReplituneError as error:
             return self.caught(path, error)
 
-    def read_values(self, declared: Callable[..., Any], value: Any, path: Path_) -> Any:
+    def read_values(self, known: Mapping[str, Setting], value: Any, path: Path_) -> Any:
         """The values of the settings that are given in a mapping."""
         if not isinstance(value, Mapping):
             return self.not_allowed(value, path, "a mapping, key: value")
-        known, before = settings_of(declared), len(self.mistakes)
+        before = len(self.mistakes)
         values: dict[str, Any] = {}
         for key, item in value.items():
             if key not in known:
                 self.unknown(key, list(known), path)
             else:
-                values[key.replace("-", "_")] = self.read(known[key].type, item, (*path, key))
+                values[key] = self.read(known[key].type, item, (*path, key))
         for key, setting in known.items():
             if setting.required and key not in value:
                 name = joined(path, "the experiment")
@@ -568,7 +568,7 @@ def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     elif is_model(hint):
         if hint.__name__ not in definitions:
             definitions[hint.__name__] = {}  # it may contain itself
-            definitions[hint.__name__] = model_schema(hint, definitions)
+            definitions[hint.__name__] = mapping_schema(settings_of(hint), definitions)
         schema = {"$ref": f"#/$defs/{hint.__name__}"}
     elif members_of(hint):
         schema = {"anyOf": [json_schema(member, definitions) for member in bounded_members(hint, *bounds)]}
@@ -587,9 +587,8 @@ def json_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "description": sentence} if sentence else schema
 
 
-def model_schema(declared: Callable[..., Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def mapping_schema(known: Mapping[str, Setting], definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a mapping of settings."""
-    known = settings_of(declared)
     properties = {}
     for name, setting in known.items():
         properties[name] = json_schema(setting.type, definitions)

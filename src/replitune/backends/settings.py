@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from replitune.replicas import MOST_REPLICAS
 from replitune.running.resources import Resources
-from replitune.settings import WRONG, Kind, Path_, Reading, Settings, about, json_schema, settings_of
+from replitune.settings import Kind, Path_, Reading, Setting, Settings, about, mapping_schema, settings_of
 from replitune.tuners import TUNERS
 
 Number = Annotated[int, about("Number of runs.", ge=1, le=MOST_REPLICAS)]
@@ -38,44 +38,29 @@ class Counts(Kind):
         self.beside = {name: one for given in beside for name, one in settings_of(given).items()}
 
     @property
-    def keys(self) -> list[str]:
-        return ["seeds", *TUNERS.names, *SAID]
+    def known(self) -> dict[str, Setting]:
+        said = {
+            "seeds": "Training seeds: `seed-001`, `seed-002`, ... For systems that are not tuned.",
+            **{name: f"Tuning runs by `{name}`." for name in TUNERS.names},
+            **SAID,
+        }
+        kinds = {
+            key: Setting(key, Annotated[Number, about(text)], None, text) for key, text in said.items()
+        }
+        return kinds | self.beside
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return f"numbers of runs by {', '.join(self.keys)}: `seeds: 5`"
+        kinds = [key for key in self.known if key not in self.beside]
+        return f"numbers of runs by {', '.join(kinds)}: `seeds: 5`"
 
     def read(self, reading: Reading, value: Any, path: Path_) -> Any:
         if not isinstance(value, Mapping) or not value:
             return reading.not_allowed(value, path, self.words)
-        numbers, good = {}, True
-        keys = [*self.keys, *self.beside]
-        for key, given in value.items():
-            if key not in keys:
-                good = bool(reading.unknown(key, keys, path))
-                continue
-            kind = self.beside[key].type if key in self.beside else Number
-            numbers[key] = reading.read(kind, given, (*path, key))
-            good = good and numbers[key] is not WRONG
-        return numbers if good else WRONG
+        return reading.read_values(self.known, value, path)
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        number = {"type": "integer", "minimum": 1, "maximum": MOST_REPLICAS}
-        seeds = "Training seeds: `seed-001`, `seed-002`, ... For systems that are not tuned."
-        return {
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": False,
-            "properties": {
-                "seeds": {**number, "description": seeds},
-                **{name: {**number, "description": text} for name, text in SAID.items()},
-                **{n: {**number, "description": f"Tuning runs by `{n}`."} for n in TUNERS.names},
-                **{
-                    name: {**json_schema(setting.type, definitions), "description": setting.description}
-                    for name, setting in self.beside.items()
-                },
-            },
-        }
+        return {**mapping_schema(self.known, definitions), "minProperties": 1}
 
 
 ReplicaCounts = Annotated[dict[str, int], Counts()]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from replitune.errors import ReplituneError
 from replitune.metrics.registry import METRICS
 from replitune.registry import Named
-from replitune.settings import WRONG, Kind, Path_, Reading, about, model_schema, plain, read, settings_of
+from replitune.settings import WRONG, Kind, Path_, Reading, about, mapping_schema, plain, read, settings_of
 from replitune.tuners import TUNERS, get_tuner
 from replitune.tuning.interface import Tuner
 
@@ -151,8 +151,8 @@ class TuningMapping(Kind):
         return reading.read_model(declared, value, (*path, name))
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        own = model_schema(Tuning, definitions)
-        tuners = {name: model_schema(TUNERS[name], definitions) for name in TUNERS.names}
+        own = mapping_schema(settings_of(Tuning), definitions)
+        tuners = {name: mapping_schema(TUNERS.settings(name), definitions) for name in TUNERS.names}
         return {**own, "properties": own["properties"] | tuners}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from shared import write
 
 import replitune
-from replitune.meta.agreement import agreement
+from replitune.meta.human_tests import agreement
 from replitune.meta.rows import MetaRow
 from replitune.results.rows import read_rows
 

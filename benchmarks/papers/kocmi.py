@@ -24,7 +24,7 @@ from scipy import stats
 from shared import write
 
 import replitune
-from replitune.meta.agreement import clopper_pearson
+from replitune.meta.human_tests import clopper_pearson
 from replitune.meta.rows import MetaRow
 from replitune.results.rows import read_rows
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from shared import HERE, read
 
-from replitune.meta.agreement import clopper_pearson
+from replitune.meta.human_tests import clopper_pearson
 from replitune.results.numbers import p_value
 from replitune.running.files import atomic_open
 

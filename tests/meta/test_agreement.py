@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from replitune.errors import ReplituneError
-from replitune.meta.agreement import agreement, clopper_pearson, combined_outcome
-from replitune.meta.human_tests import rank_sum
+from replitune.meta.human_tests import agreement, clopper_pearson, combined_outcome, rank_sum
 
 QUICK = settings(deadline=None, derandomize=True, max_examples=60)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from replitune import read
-from replitune.meta.agreement import clopper_pearson
+from replitune.meta.human_tests import clopper_pearson
 from replitune.meta.rows import MetaRow
 from replitune.report import tables_tests
 from replitune.report.contents import FIGURES, TABLES, Captions

@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.meta.agreement import agreement, combined_outcome
-from replitune.meta.human_tests import HumanTest, all_pairs
+from replitune.meta.human_tests import HumanTest, agreement, all_pairs, combined_outcome
 from replitune.meta.rows import MetaRow, MetaRun, join_notes
 from replitune.meta.scores import Scores
 from replitune.significance.base import TestResult

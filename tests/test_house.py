@@ -22,12 +22,12 @@ from support import ROOT
 HOUSE = Path(replitune.__file__).parent
 
 WEIGHTS = {
-    "lines": 66_000,
-    "modules": 408,
+    "lines": 67_000,
+    "modules": 412,
     "rooms": 19,
     "longest module": 640,  # api.py: one function for each form of input, with its parameters
-    "modules that compare passes through": 104,
-    "functions that compare passes through": 900,
+    "modules that compare passes through": 108,
+    "functions that compare passes through": 950,
 }
 
 

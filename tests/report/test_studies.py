@@ -59,16 +59,19 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[
 def test_every_study_is_printed_as_its_rows_say(finished: tuple[Path, str, dict[str, Any]]):
     folder, page, _ = finished
     power = read_rows(folder / "studies/power/t1/bleu.parquet", PowerRow)
-    plans = list(dict.fromkeys((r.a, r.b, r.n_a, r.segments, r.detectable, r.needed) for r in power))
+    plans = list(
+        dict.fromkeys((r.a, r.b, r.n_a, r.segments, r.detectable.value, r.needed.value) for r in power)
+    )
     printed = page_rows(page, "power")
-    assert [row[7] for row in printed] == [score(plan[4]) for plan in plans]
-    assert [row[9] for row in printed] == ["–" if p[5] is None else str(p[5]) for p in plans]
+    assert [row[8] for row in printed] == [score(plan[4]) for plan in plans]
+    assert {row[6] for row in printed} == {"–" if r.documents is None else str(r.documents) for r in power}
+    assert [row[10] for row in printed] == ["–" if p[5] is None else str(p[5]) for p in plans]
     by_plan = {(r.a, r.b, r.n_a, r.segments): r for r in power}
     for row, plan in zip(printed, plans, strict=True):
         found = by_plan[plan[:4]]
-        assert row[8] == interval(found.detectable_low, found.detectable_high)
-        high = "any number" if found.needed_high is None else str(found.needed_high)
-        assert row[10] == ("–" if found.needed_low is None else f"[{found.needed_low}, {high}]")
+        assert row[9] == interval(found.detectable.low, found.detectable.high)
+        high = "any number" if found.needed.high is None else str(found.needed.high)
+        assert row[11] == ("–" if found.needed.low is None else f"[{found.needed.low}, {high}]")
     units = {row.unit for row in power}
     assert len(units) == 1
     assert page.count(f"It holds for new {units.pop()}s and new runs.") >= 3, "table and figures"

@@ -117,7 +117,7 @@ def test_every_field_of_the_schema_is_told_where_people_look(report: ComparisonR
             assert one.interval_text in one.by_text
             assert one.size_text in one.sentence or one.ahead is None
             told = {"ahead", "behind", "a", "b", "low", "high", "size", "p", "margin", "testset", "metric"}
-            told |= {"state", "holds", "scope", "doubt", "counts", "next", "by_text", *texts}
+            told |= {"state", "holds", "scope", "doubt", "counts", "next", "step", "by_text", *texts}
             assert told == fields
     headline = report.summary.headlines[0].sentence
     assert headline in page

@@ -30,6 +30,7 @@ from replitune.significance.studies.planned import (
     t_quantiles,
 )
 from replitune.significance.studies.power import (
+    Estimate,
     PowerRow,
     design,
     extreme,
@@ -98,7 +99,10 @@ def test_documents_are_the_unit_where_crossed_has_them():
     few = pilot(comparison(A, B, documents=np.repeat(np.arange(10), 12)))
     assert few.unit == "document"
     fewest = pilot(comparison(A, B, documents=np.repeat(np.arange(5), 24)))
-    assert fewest.unit == "segment", "below 6 effective documents"
+    assert fewest.scope == "runs", "5 documents say nothing about new text"
+    assert plans(fewest, [3, 5], [50, 500]) == [Plan(n, n, 120) for n in (5, 3)]
+    made = Planned(fewest.model, design(fewest))
+    assert made.se == pytest.approx(crossed(pair, scope="runs").se, rel=1e-9)
     detected = Planned(found.model, design(found)).detectable()
     assert detected > Planned(pilot(pair, unit="segment").model, design(found)).detectable()
 
@@ -328,15 +332,16 @@ def test_power_grows_with_the_difference_and_the_plan():
     small, large = rows[:25], rows[25:]
     alone = curve(found, chosen[:1])
     assert alone[0].detectable == small[0].detectable, "no plan changes the numbers of another"
-    assert alone[0].detectable_high == small[0].detectable_high
-    assert [r.power for r in small] == sorted(r.power for r in small)
+    assert alone[0].detectable.high == small[0].detectable.high
+    powers = [r.power.value for r in small]
+    assert powers == sorted(powers)
     assert small[0].delta == 0
-    assert small[0].power < 0.05  # one side of a two-sided test
-    assert large[0].detectable < small[0].detectable
-    assert large[-1].power > 0.99
+    assert powers[0] < 0.05  # one side of a two-sided test
+    assert large[0].detectable.value < small[0].detectable.value
+    assert large[-1].power.value > 0.99
     for row in rows:
-        assert row.power_low <= row.power_high
-        assert row.detectable_low <= row.detectable <= row.detectable_high
+        assert row.power.low <= row.power.high
+        assert row.detectable.low <= row.detectable.value <= row.detectable.high
 
 
 def test_no_number_of_segments_replaces_replicas():
@@ -355,13 +360,13 @@ def test_no_number_of_segments_replaces_replicas():
 def test_where_runs_may_have_no_noise_segments_may_do_everything():
     found = random_pilot(5, run=0.0)
     (row,) = curve(found, [Plan(4, 4, MANY_SEGMENTS)], points=1)
-    assert row.detectable_low == 0 < row.detectable_high
+    assert row.detectable.low == 0 < row.detectable.high
 
 
 def test_segments_needed_have_limits_where_those_of_the_difference_are_it():
     found = random_pilot(9, n=12, run=0.1)
-    columns = needed(found, Plan(10, 10, 80), 0.35)
-    low, own, high = (columns[f"needed{end}"] for end in ("_low", "", "_high"))
+    segments = needed(found, Plan(10, 10, 80), 0.35)
+    low, own, high = segments.low, segments.value, segments.high
     assert low < own < high
     for N, end in ((low, 0), (high, 1)):
         ends = extreme(found, Plan(10, 10, N), 0.05, 0.8).detectable()
@@ -375,18 +380,18 @@ def test_the_sentence_says_what_the_row_says():
     own, few, many = curve(found, chosen, asked=0.5, points=1)
     assert own.design
     assert not few.design
-    few = replace(few, needed=None, needed_low=None)
+    few = replace(few, needed=Estimate())
     text = sentence(few, "BLEU")
-    span = f"90%: {few.detectable_low:.2g} to {few.detectable_high:.2g}"
-    expected = f"{few.detectable:.2g} BLEU ({span}; power 0.8, alpha 0.05)"
+    span = f"90%: {few.detectable.low:.2g} to {few.detectable.high:.2g}"
+    expected = f"{few.detectable.value:.2g} BLEU ({span}; power 0.8, alpha 0.05)"
     assert text.startswith(f"3 runs and 500 segments would detect a difference of {expected}")
     assert text.endswith("no number of segments suffices for 0.5 with 3 runs")
-    assert sentence(replace(few, needed_low=900)).endswith("with 3 runs (90%: 900 might)")
-    many = replace(many, needed=700, needed_low=300, needed_high=None)
+    assert sentence(replace(few, needed=Estimate(None, 900, None))).endswith("with 3 runs (90%: 900 might)")
+    many = replace(many, needed=Estimate(700, 300, None))
     assert sentence(many).endswith("for 0.5, 30 runs need 700 segments (90%: 300 to any number)")
     assert "any number of segments" in sentence(replace(few, segments=MANY_SEGMENTS))
     assert "would detect any difference (90%: 0 to" in sentence(
-        replace(few, detectable=0.0, detectable_low=0.0)
+        replace(few, detectable=replace(few.detectable, value=0.0, low=0.0))
     )
     assert "500 segments (20 documents)" in sentence(replace(few, documents=20))
 
@@ -395,11 +400,11 @@ def test_a_margin_is_planned_for_too():
     found = random_pilot(6)
     (row,) = curve(found, [Plan(10, 10, 200)], margin=0.5, points=1)
     made = Planned(found.model, Plan(10, 10, 200))
-    assert row.same == pytest.approx(float(made.same(0.5)))
-    assert row.same_low <= row.same <= row.same_high
-    assert row.smallest_margin == pytest.approx(float(made.smallest_margin()))
-    assert f"the same within 0.5 with probability {row.same:.2f}" in sentence(row)
-    assert f"with 0.8 within {row.smallest_margin:.2g}" in sentence(row)
+    assert row.same.value == pytest.approx(float(made.same(0.5)))
+    assert row.same.low <= row.same.value <= row.same.high
+    assert row.smallest_margin.value == pytest.approx(float(made.smallest_margin()))
+    assert f"the same within 0.5 with probability {row.same.value:.2f}" in sentence(row)
+    assert f"with 0.8 within {row.smallest_margin.value:.2g}" in sentence(row)
 
 
 def test_plans_of_documents_say_how_many():
@@ -416,11 +421,6 @@ def test_what_cannot_be_planned_is_an_error():
     rng = np.random.default_rng(8)
     with pytest.raises(ReplituneError, match="two runs"):
         pilot(comparison(two_way(rng, 1, 30), two_way(rng, 3, 30)))
-    with pytest.raises(ReplituneError, match="too few documents"):
-        pilot(
-            comparison(two_way(rng, 3, 30), two_way(rng, 3, 30), documents=np.repeat(np.arange(3), 10)),
-            unit="document",
-        )
     with pytest.raises(ReplituneError, match="two runs"):
         Plan(5, 5, 100, tuners=3)
     with pytest.raises(ReplituneError, match="two segments"):
@@ -436,7 +436,7 @@ def test_nothing_varies():
     assert made.power(1.0) == 1.0
     assert made.same(0.1) == 1.0
     (row, *_) = curve(found, [Plan(3, 3, 20)], asked=1.0)
-    assert row.needed == 2
+    assert row.needed.value == 2
 
 
 # -- families ------------------------------------------------------------------------------

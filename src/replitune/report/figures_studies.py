@@ -37,15 +37,15 @@ def power(material: Material, cell: Result) -> Figure | None:
             if curve[0].design:
                 axes.fill_between(
                     [row.delta for row in curve],
-                    [row.power_low for row in curve],
-                    [row.power_high for row in curve],
+                    [row.power.low for row in curve],
+                    [row.power.high for row in curve],
                     **look(index),
                     alpha=0.15,
                     lw=0,
                 )
             axes.plot(
                 [row.delta for row in curve],
-                [row.power for row in curve],
+                [row.power.value for row in curve],
                 **look(index, "ls", "marker"),
                 markevery=4,
                 ms=3,
@@ -80,16 +80,16 @@ def detectable(material: Material, cell: Result) -> Figure | None:
     own = next((row for row in rows if row.design), first)
     plans = [row for row in plans_of(rows) if row.n_a == row.n_b and row.tuners == 1]
     sizes = sorted({row.segments for row in plans})
-    top = 2.5 * max((row.detectable for row in plans), default=0.0)
+    top = 2.5 * max((row.detectable.value or 0.0 for row in plans), default=0.0)
     result = cell.lead_test((first.a, first.b))
 
     def draw(axes: Any) -> None:
         for index, size in enumerate(sizes):
-            line = sorted((row.n_a, row.detectable) for row in plans if row.segments == size)
+            line = sorted((row.n_a, row.detectable.value or 0.0) for row in plans if row.segments == size)
             any_number = size >= MANY_SEGMENTS
             if size == sizes[0]:
                 band = sorted(
-                    (row.n_a, row.detectable_low or 0.0, min(row.detectable_high or top, top))
+                    (row.n_a, row.detectable.low or 0.0, min(row.detectable.high or top, top))
                     for row in plans
                     if row.segments == size
                 )
@@ -103,7 +103,13 @@ def detectable(material: Material, cell: Result) -> Figure | None:
             )
         if own.design and own.n_a == own.n_b:
             axes.plot(
-                own.n_a, own.detectable, ls="none", marker="*", ms=8, color="black", label="this experiment"
+                own.n_a,
+                own.detectable.value,
+                ls="none",
+                marker="*",
+                ms=8,
+                color="black",
+                label="this experiment",
             )
         if result is not None:
             axes.axhline(abs(result.delta), color="black", linewidth=0.8)

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from replitune.replicas import Replica
 from replitune.report.material import Material
-from replitune.report.planning import CURVE, WANTED, PlanGrid, detectable, own_plan, plan_grid, stops
+from replitune.report.planning import CURVE, PlanGrid, detectable, plan_grid, planner, stops
 from replitune.report.ranks import by_people, places
 from replitune.report.tables_scores import anchor
 from replitune.report.why import Why
 from replitune.report.words import Moments, Words, half_width
 from replitune.results.answer import AHEAD, Answer, of_outputs, unfit
 from replitune.results.findings import adjusted
+from replitune.results.planning import WANTED
 from replitune.results.result import Result
 from replitune.results.wording import generalises_to
 from replitune.significance.base import TestResult
@@ -42,7 +43,7 @@ Differences = Mapping[str, Mapping[str, tuple[dict[str, Any], NDArray[np.int64]]
 
 def numbers(material: Material, differences: Differences) -> dict[str, Any]:
     people = by_people(material)
-    planned = sum(own_plan(cell, test) is not None for cell in material.cells for test in _leading(cell))
+    planned = sum(planner(cell, test) is not None for cell in material.cells for test in _leading(cell))
     runs, sizes = stops(planned)
     return {
         "alpha": material.alpha,

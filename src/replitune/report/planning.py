@@ -9,16 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.replicas import Replica
 from replitune.report.material import Material
 from replitune.report.tables_studies import plans_of
+from replitune.results.planning import WANTED, Planner, planner_of
 from replitune.results.result import Result
 from replitune.significance.base import TestResult
-from replitune.significance.studies.pilot import model_of, tuners_of
 from replitune.significance.studies.planned import FEW_NODES, Plan, Planned
-from replitune.significance.variances import RUNS
 
-WANTED = 0.8
 RUN_STOPS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 40, 60)
 """Runs of each system (and tuner) at which the slider stops, besides those of the experiment."""
 SEGMENT_STOPS = (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
@@ -38,7 +35,7 @@ class PlanGrid:
     detectable: NDArray[np.float64]
     """(rows, columns) the difference that is found with power `WANTED`."""
     observed: NDArray[np.float64]
-    """(rows, columns) the power to find the observed difference."""
+    """(rows, columns) the probability to decide, given what was seen."""
     curve: NDArray[np.float64]
     """(rows, columns, points) the power at the multiples `CURVE` of `detectable`."""
 
@@ -54,25 +51,16 @@ def stops(pairs: int) -> tuple[Sequence[int], Sequence[int]]:
     return RUN_STOPS[::step], SEGMENT_STOPS[::step]
 
 
-def own_plan(cell: Result, test: TestResult) -> Plan | None:
-    """This experiment as a plan; None for a suite, or if there is no variance component of runs."""
-    if cell.suite or not any(row.source == RUNS for row in test.variances):
-        return None
-    groups = [[Replica(id).group for id in cell.systems[name].scores] for name in (test.a, test.b)]
-    nested = (test.n_a, test.n_b) != (len(groups[0]), len(groups[1]))  # samples, of runs of one kind
-    return Plan(test.n_a, test.n_b, max(test.segments, 2), 1 if nested else tuners_of(*groups))
-
-
 def detectable(material: Material, cell: Result, test: TestResult) -> float | None:
     """The difference that this experiment finds four times out of five: from the study of power, or from
     the variance components of the pair, or if it has none from its standard error."""
     for other, study in material.power:
         for row in plans_of(study) if other is cell else ():
             if row.design and {row.a, row.b} == {test.a, test.b}:
-                return row.detectable
-    plan = own_plan(cell, test)
-    if plan is not None:
-        return float(_planned(cell, test, plan).detectable(WANTED))
+                return row.detectable.value
+    known = planner(cell, test)
+    if known is not None:
+        return float(_planned(cell, known, known.own).detectable(WANTED))
     if not test.se:
         return None
     from scipy.special import stdtrit
@@ -86,9 +74,10 @@ def plan_grid(cell: Result, test: TestResult, runs: Sequence[int], sizes: Sequen
 
     `runs` of each system and tuner; `sizes`: numbers of segments.
     """
-    own = own_plan(cell, test)
-    if own is None:
+    known = planner(cell, test)
+    if known is None:
         return None
+    own = known.own
     numbers = [(own.n_a, own.n_b), *((n * own.tuners, n * own.tuners) for n in runs)]
     shape = len(numbers), len(sizes)
     grid = PlanGrid(
@@ -96,12 +85,18 @@ def plan_grid(cell: Result, test: TestResult, runs: Sequence[int], sizes: Sequen
     )
     for i, (n_a, n_b) in enumerate(numbers):
         for j, size in enumerate(sizes):
-            plan = _planned(cell, test, Plan(n_a, n_b, size, own.tuners))
-            grid.detectable[i, j] = plan.detectable(WANTED)
-            grid.observed[i, j] = plan.power(test.delta)
-            grid.curve[i, j] = plan.power(np.array(CURVE) * grid.detectable[i, j])
+            plan = Plan(n_a, n_b, size, own.tuners)
+            planned = _planned(cell, known, plan)
+            grid.detectable[i, j] = planned.detectable(WANTED)
+            grid.observed[i, j] = known.decides(plan)
+            grid.curve[i, j] = planned.power(np.array(CURVE) * grid.detectable[i, j])
     return grid if grid.detectable.min() > 0 else None
 
 
-def _planned(cell: Result, test: TestResult, plan: Plan) -> Planned:
-    return Planned(model_of(test.variances, test.segments), plan, alpha=cell.alpha, nodes=FEW_NODES)
+def planner(cell: Result, test: TestResult) -> Planner | None:
+    """The planner of a pair; the plans of a page are those of one test set."""
+    return None if cell.suite else planner_of(cell, test)
+
+
+def _planned(cell: Result, known: Planner, plan: Plan) -> Planned:
+    return Planned(known.model, plan, alpha=cell.alpha, nodes=FEW_NODES)

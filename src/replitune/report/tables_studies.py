@@ -3,7 +3,7 @@ people (Graham 2016)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from replitune.meta.rows import MetaRow
@@ -15,7 +15,7 @@ from replitune.results.numbers import MISSING, interval, p_value, score, signed
 from replitune.results.result import Result
 from replitune.results.wording import COMPARISONS, LEVELS, SCOPES
 from replitune.significance.studies.planned import MANY_SEGMENTS
-from replitune.significance.studies.power import PowerRow, sentence
+from replitune.significance.studies.power import Estimate, PowerRow, sentence
 from replitune.significance.studies.replication import ReplicationRow
 
 Row = TypeVar("Row", PowerRow, ReplicationRow)
@@ -40,7 +40,7 @@ def plans_of(rows: Sequence[PowerRow]) -> list[PowerRow]:
 
 def scopes_of(rows: Sequence[PowerRow]) -> str:
     """What the plans generalise to."""
-    return " or ".join(sorted({SCOPES["both"][0].format(unit=row.unit, kind="run") for row in rows}))
+    return " or ".join(sorted({SCOPES[row.scope][0].format(unit=row.unit, kind="run") for row in rows}))
 
 
 def power(material: Material) -> Table | None:
@@ -81,20 +81,27 @@ def power(material: Material) -> Table | None:
             Column(None, "alpha"),
             Column(None, "power", "wanted"),
             Column("s.e.", "se", show=lambda se, decimals: score(se, decimals + 1), in_units=True),
-            Column("detectable", "detectable", show=score, in_units=True),
+            Column("detectable", "detectable", _part("detectable"), score, in_units=True),
             Column(sure, None, _ends("detectable"), limits, in_units=True),
-            *exact("confidence", "detectable_low", "detectable_high", "asked"),
-            Column(asked, "segments_needed", "needed"),
-            Column(asked and sure, None, lambda _, row: row, _needed),
-            *exact("needed_low", "needed_high", "margin"),
-            Column("same" if with_margin else None, "same", show=score),
+            *exact("confidence"),
+            *_limits("detectable"),
+            *exact("asked"),
+            Column(asked, "segments_needed", _part("needed")),
+            Column(asked and sure, None, lambda _, row: row.needed, _needed),
+            *_limits("needed"),
+            *exact("margin"),
+            Column("same" if with_margin else None, "same", _part("same"), score),
             Column(sure if with_margin else None, None, _ends("same"), limits),
-            *exact("same_low", "same_high"),
+            *_limits("same"),
             Column(
-                "smallest margin" if with_margin else None, "smallest_margin", show=score, in_units=True
+                "smallest margin" if with_margin else None,
+                "smallest_margin",
+                _part("smallest_margin"),
+                score,
+                in_units=True,
             ),
             Column(sure if with_margin else None, None, _ends("smallest_margin"), limits, in_units=True),
-            *exact("smallest_margin_low", "smallest_margin_high"),
+            *_limits("smallest_margin"),
         ),
         rows=rows,
         filters=4,
@@ -107,15 +114,23 @@ def _in_thousandths(ends: tuple[float | None, float | None]) -> str:
 
 def _ends(name: str) -> Callable[[Result, PowerRow], tuple[float | None, float | None]]:
     """The ends of the interval of an attribute."""
-    return lambda _, row: (getattr(row, f"{name}_low"), getattr(row, f"{name}_high"))
+    return lambda _, row: (getattr(row, name).low, getattr(row, name).high)
 
 
-def _needed(row: PowerRow) -> str:
+def _part(name: str, part: str = "value") -> Callable[[Result, PowerRow], float | None]:
+    return lambda _, row: getattr(getattr(row, name), part)
+
+
+def _limits(name: str) -> Iterator[Column]:
+    """The limits of an estimate, only in the CSV."""
+    return (Column(None, f"{name}_{part}", _part(name, part)) for part in ("low", "high"))
+
+
+def _needed(needed: Estimate[int]) -> str:
     """The interval of how many segments are needed; without an upper end, perhaps no number suffices."""
-    if row.needed_low is None:
+    if needed.low is None:
         return MISSING
-    high = "any number" if row.needed_high is None else f"{row.needed_high}"
-    return f"[{row.needed_low}, {high}]"
+    return f"[{needed.low}, {'any number' if needed.high is None else needed.high}]"
 
 
 def _runs(n: tuple[int, int]) -> str:
@@ -140,13 +155,13 @@ def plan_sentences(studies: Sequence[tuple[Result, list[PowerRow]]]) -> list[tup
         limit = [row for row in plans if row.segments >= MANY_SEGMENTS]
         limit = [row for row in limit if (row.n_a, row.n_b, row.tuners) == runs]
         if limit:
-            best = limit[0]
+            best = limit[0].detectable
             text += (
                 ". More segments alone, with the same runs, would bring the detectable "
-                f"difference to {best.detectable:.2g} at best"
+                f"difference to {best.value:.2g} at best"
             )
-            if best.detectable_low is not None and best.detectable_high is not None:
-                text += f" ({best.detectable_low:.2g} to {best.detectable_high:.2g})"
+            if best.low is not None and best.high is not None:
+                text += f" ({best.low:.2g} to {best.high:.2g})"
         sentences.append((cell.testset, f"{own.b} − {own.a}", f"{text}."))
     return sentences
 

@@ -78,10 +78,12 @@ def advice_lines(advice: Advice, price: Mapping[str, float]) -> Iterator[str]:
         total = sum(more * price[name] for name, more in wanted.items())
         cost = time_text(total)
         yield f"in all {count(sum(wanted.values()), 'run')}, about {cost} of CPU; then look again"
-    if record is None or wanted:
-        return
-    for row in record.looks[-1].pairs:
-        yield f"{row.b} - {row.a}: {_outcome(plan, row)}"
+    if record is not None and not wanted:
+        for row in record.looks[-1].pairs:
+            yield f"{row.b} - {row.a}: {_outcome(plan, row)}"
+    yield f"without looks, next: {advice.alone.next}"
+    if wanted and not any(headline.pairs > headline.decided for headline in advice.alone.headlines):
+        yield "looks ask for more than one test: as each may end the experiment, they share the level"
 
 
 def _outcome(plan: Plan, row: PairLook) -> str:

@@ -7,7 +7,6 @@ whether more or less is better: an interval that reaches below 0 leaves open whi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -16,11 +15,12 @@ import msgspec
 from replitune.notes import Note, note, told
 from replitune.results.findings import adjusted, next_run
 from replitune.results.numbers import ends, p_equation, p_value, probability, score
+from replitune.results.planning import FAR, Step, planner_of
 from replitune.results.texts import mend, notes_of_texts
 from replitune.results.wording import CORRECTIONS, count, generalises_to, listed, where, word_of
 from replitune.significance.base import RunKind, Scope
 from replitune.significance.settings import Rule
-from replitune.significance.variances import ENOUGH, RUNS, VarianceRow, bottleneck, shares
+from replitune.significance.variances import ENOUGH, RUNS, bottleneck, shares
 
 if TYPE_CHECKING:
     from replitune.results.result import Result
@@ -41,13 +41,8 @@ IMPLIED = ("one-replica", "these-runs")
 WIDE = 5
 """A margin of more than so many times the usual differences of runs and segments lets anything pass. Below
 that, a wide margin is only remarked on, since no equivalence can be shown with less."""
-FAR = 20
-"""No plan is named that needs more than so many times the runs or segments of this experiment."""
 NOTHING = "nothing: it is decided"
 NOTHING_YET = "Nothing can be said yet"
-WANTED = 0.842
-"""Standard errors by which a difference must exceed the critical value to be found four times out
-of five."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -137,6 +132,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     doubt: Doubt | None
     trust: tuple[Note, ...]
     counts: Counts
+    step: Step | None
+    """What to add next, where that can be told."""
     next: str
     """The one thing to do next."""
     size_text: str
@@ -205,6 +202,7 @@ def _answer(cell: Result, test: TestResult) -> Answer:
     word = "more" if cell.neutral else "better" if state in AHEAD else "ahead"
     name = "" if not limits else interval_name(cell, test)
     doubt = _doubt(test, low, high)
+    following, step = _next(cell, test, state, counts)
     answer = Answer(
         testset=cell.testset,
         metric=cell.metric,
@@ -227,7 +225,8 @@ def _answer(cell: Result, test: TestResult) -> Answer:
         doubt=doubt,
         trust=_trust(cell, test, state),
         counts=counts,
-        next=_next(cell, test, state, counts, doubt),
+        step=step,
+        next=following,
         size_text=f"{size} {cell.name}",
         interval_text=limits,
         by_text=("equal" if test.delta == 0 else f"{ahead} {word} by {size}")
@@ -342,16 +341,6 @@ def _trust(cell: Result, test: TestResult, state: State) -> tuple[Note, ...]:
 # -- doubt, and what to do about it -------------------------------------------------------
 
 
-def _variance(rows: Sequence[VarianceRow], runs: float = 1.0, text: float = 1.0) -> float:
-    """Var(delta) with `runs` times as many runs and `text` times as many segments."""
-    times = {RUNS: runs, "rest": runs * text}
-    return math.fsum(
-        row.sd**2 / row.n / times.get(row.source, text)
-        for row in rows
-        if row.source in times or row.source.startswith("system x")
-    )
-
-
 def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | None:
     rows = test.variances
     by_runs, by_units = (test.details.get(f"reach_twice_{what}") for what in ("runs", "units"))
@@ -372,61 +361,43 @@ def _doubt(test: TestResult, low: float | None, high: float | None) -> Doubt | N
     )
 
 
-def _quantile(df: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(min(df, 1e9), 0.975))
-
-
-def _next(cell: Result, test: TestResult, state: State, counts: Counts, doubt: Doubt | None) -> str:
+def _next(cell: Result, test: TestResult, state: State, counts: Counts) -> tuple[str, Step | None]:
+    """The one thing to do next, in words; and as a step, if it is one."""
     kind, unit = counts.kind, "document" if test.unit == "document" else "segment"
     if doubts := cell.doubts((test.a, test.b)):
-        return mend(doubts)
+        return mend(doubts), None
     if state == "these-outputs":
         if test.n_a > 1 < test.n_b:
-            return f"use the test `crossed`, which generalises to new {kind}s"
+            return f"use the test `crossed`, which generalises to new {kind}s", None
         whose = test.a if test.n_b > 1 else test.b if test.n_a > 1 else "each system"
-        return f"2 more {kind}s of {whose}"
+        return f"2 more {kind}s of {whose}", None
     if misfit := unfit(cell, test):
-        return misfit.words(misfit.kind.next, cell.kind)
+        return misfit.words(misfit.kind.next, cell.kind), None
     if state in DECIDED:
-        return NOTHING
+        return NOTHING, None
     if (looks := _looks(test)) is not None and state != "cannot":
         why = ", which would hardly decide it" if looks.code == "looks-futile" else ""
-        return f"more {unit}s: the looks ask for no more {kind}s{why}"
-    if state == "cannot" or doubt is None or not test.se or test.delta == 0:
-        return f"more {kind}s or more {unit}s"
-    rows = test.variances
-    whole = _variance(rows)
-    critical = doubt.half / test.se * _quantile(math.inf) / _quantile(test.df or math.inf)
-    wanted = whole * (abs(test.delta) / test.se / (critical + WANTED)) ** 2
-    fixed_text, fixed_runs = _variance(rows, runs=math.inf), _variance(rows, text=math.inf)
-    times = {
-        "runs": (whole - fixed_text) / (wanted - fixed_text) if wanted > fixed_text else math.inf,
-        "text": (whole - fixed_runs) / (wanted - fixed_runs) if wanted > fixed_runs else math.inf,
-    }
-    cheapest = min(times, key=lambda which: times[which])
-    most = max(times[cheapest], 1.0)
-    if most > FAR:
-        both = whole / wanted if wanted > 0 else math.inf
-        if both > FAR:
-            return "decide which difference matters (a margin): this one is too small to be shown"
-        return f"about {_about(both)} times the {kind}s and the {unit}s"
-    if cheapest == "runs":
-        runs = max(math.ceil(max(test.n_a, test.n_b) * (most - 1)), 1)
-        return f"about {count(runs, f'more {kind}')} of each"
-    number = counts.documents if unit == "document" else counts.segments
-    return f"about {count(_rounded(number * (most - 1)), f'more {unit}')}"
+        return f"more {unit}s: the looks ask for no more {kind}s{why}", None
+    planner = None if state == "cannot" else planner_of(cell, test)
+    if planner is None:
+        more = {"runs": f"more {kind}s", "segments": f"more {unit}s"}
+        return more.get(test.scope, f"more {kind}s or more {unit}s"), None
+    step = planner.step
+    if step is None:
+        if test.scope == "both" and min(test.n_a, test.n_b) == 2 * planner.own.tuners:
+            return f"more {kind}s of each: two hardly show how much {kind}s vary", None
+        if planner.margin is None:
+            return "decide which difference matters (a margin): this one is too small to be shown", None
+        return f"nothing that is in reach: even {FAR} times as much would hardly decide it", None
+    if step.times:
+        return f"about {_about(step.times)} times the {kind}s and the {unit}s", step
+    if step.units:
+        return f"about {count(step.units, f'more {unit}')}", step
+    return f"about {count(step.runs, f'more {kind}')} of each", step
 
 
 def _about(times: float) -> str:
     return f"{times:.1f}" if times < 10 else f"{times:.0f}"
-
-
-def _rounded(number: float) -> int:
-    """Rounded up, to two digits."""
-    step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
-    return max(math.ceil(number / step) * step, 1)
 
 
 # -- sentences ----------------------------------------------------------------------------

@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from msgspec.structs import replace as with_fields
+
 from replitune.replicas import Replica, replica_ids
+from replitune.results.comparing import compare
 from replitune.results.looking import all_looks, looks_so_far
+from replitune.results.summary import Summary
 from replitune.significance.looks.plan import make_plan
 from replitune.significance.looks.record import Look, Plan, Record
 from replitune.significance.looks.settings import LookSettings
@@ -36,6 +40,8 @@ class Advice:
     looks: list[Look]
     """Those for which there are enough replicas."""
     have: Mapping[str, Mapping[str, int]]
+    alone: Summary
+    """What one test says, as if nobody had looked before."""
 
     @property
     def wanted(self) -> dict[str, int]:
@@ -67,7 +73,9 @@ def advise(
     named = [numbered(store) for store in stores]
     plan = plan_of(named, tests, settings, "runs", suite, most)
     have = {name: kinds_of(system) for name, system in named[0].systems.items()}
-    return Advice(plan, looks_so_far(plan, named), have)
+    lead = with_fields(tests, methods=(tests.lead,), intervals=())
+    alone = compare(stores, lead, testset=plan.testset, suite=suite, seed=0).summary
+    return Advice(plan, looks_so_far(plan, named), have, alone)
 
 
 def plan_of(

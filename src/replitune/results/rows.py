@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from replitune.errors import ReplituneError
 from replitune.running.files import atomic_path
 from replitune.running.parquet import parquet_file
 from replitune.significance.base import DETAILS, OF_PEOPLE
+from replitune.significance.studies.power import Estimate
 
 METADATA_KEY = b"replitune"
 
@@ -110,6 +111,8 @@ def read_histograms(path: str | Path) -> dict[Pair, Histogram]:
 
 
 Row = TypeVar("Row")
+ENDS = {"value": "{}", "low": "{}_low", "high": "{}_high"}
+"""The columns of an estimate, by its parts."""
 
 
 def row_schema(kind: type) -> pa.Schema:
@@ -124,17 +127,33 @@ def row_schema(kind: type) -> pa.Schema:
     columns = []
     for name, hint in get_type_hints(kind).items():
         choices = (hint, *get_args(hint)) if hint not in types else (hint,)
-        columns.append((name, next(types[t] for t in choices if t in types)))
+        known = [type(one) if isinstance(one, str) else one for one in choices]
+        names = ENDS.values() if get_origin(hint) is Estimate else ("{}",)
+        columns += [(each.format(name), next(types[t] for t in known if t in types)) for each in names]
     return pa.schema(columns)
 
 
 def write_rows(path: str | Path, rows: Sequence[Any], kind: type) -> None:
     """Rows of the dataclass `kind` as Parquet."""
-    write_table(path, [vars(row) for row in rows], row_schema(kind))
+    write_table(path, [flat(row) for row in rows], row_schema(kind))
+
+
+def flat(row: Any) -> dict[str, Any]:
+    """The fields of a row; an estimate as three."""
+    fields = {**vars(row)}
+    for name, value in vars(row).items():
+        if isinstance(value, Estimate):
+            fields |= {column.format(name): getattr(value, part) for part, column in ENDS.items()}
+    return fields
 
 
 def read_rows(path: str | Path, kind: type[Row]) -> list[Row]:
-    return [kind(**row) for row in read_table(path, row_schema(kind))]
+    estimates = [name for name, hint in get_type_hints(kind).items() if get_origin(hint) is Estimate]
+    rows = read_table(path, row_schema(kind))
+    for row in rows:
+        for name in estimates:
+            row[name] = Estimate(*[row.pop(column.format(name)) for column in ENDS.values()])
+    return [kind(**row) for row in rows]
 
 
 def write_table(

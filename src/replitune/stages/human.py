@@ -21,7 +21,7 @@ class Human(MetricsStage):
 
     NAME = "human"
     LOG = "human/{testset}"
-    VERSION = 4
+    VERSION = 5
     tests: dict[str, Any]
     judgements: str
 

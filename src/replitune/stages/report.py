@@ -26,7 +26,7 @@ class Report(Stage):
     NAME = "report"
     MEMORY_MB = 370, 550.0
     LOG = "report/report"
-    VERSION = 18
+    VERSION = 19
     WAITS_FOR_LOOKS = True
     systems: dict[str, Counts]
     """The replicas of each system."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from replitune.errors import ReplituneError
 from replitune.experiment.stage import Conditions, Files, Names
+from replitune.registry import Entry
 from replitune.settings import plain, read
 from replitune.stages.test import StoreStage
 
@@ -101,7 +102,7 @@ class Power(Study):
     NAME = "power"
     MEMORY_MB = 240, 85.0
     LOG = "power/{testset}/{metric}"
-    VERSION = 4
+    VERSION = 5
     TESTS = ("pairs", "alpha", "paired_replicas", "margin")
 
     @classmethod
@@ -185,8 +186,12 @@ def power_rows(
     prices: PricesOf | None = None,
 ) -> list[PowerRow]:
     """Power curves of every pair. `plans` replaces those of the settings."""
+    from msgspec.structs import replace as with_fields
+
+    from replitune.results.comparing import compare
     from replitune.significance.difference import margin_iv
     from replitune.significance.pairs import pairs_of_systems
+    from replitune.significance.registry import LEAD
     from replitune.significance.studies import power
     from replitune.significance.studies.cheapest import cheapest, proposal_lines
     from replitune.significance.studies.pairs import pair_of, replicated_pairs
@@ -198,6 +203,12 @@ def power_rows(
         margin = tests.margin.get(store.metric.id)
         print(f"{store.metric.id} on {cell.testset or 'the test set'}")
         names = list(store.systems)
+        lead = Entry(LEAD, {"unit": settings.unit})
+        tested = with_fields(tests, methods=(lead,), pairs=pairs, intervals=())
+        suite = dict(zip((one.testset for one in cell.stores), cell.weights, strict=True))
+        suite = suite if len(suite) > 1 else {}
+        compared = compare(cell.stores, tested, testset=cell.testset, suite=suite, seed=0)
+        result = compared.metrics[store.metric.id]
         family = tuple((names.index(a), names.index(b)) for a, b in pairs_of_systems(pairs, names))
         for pair in replicated_pairs(store, pairs, 2):
             if margin is not None:
@@ -215,7 +226,8 @@ def power_rows(
             print(f"  {pair.b.name} - {pair.a.name}")
             for line in dict.fromkeys(map(power.sentence, curve)):
                 print(f"    {line}")
-            if len(family) > 1 and known.tuners == 1 and not tests.paired_replicas:
+            plain_runs = known.tuners == 1 and not tests.paired_replicas
+            if len(family) > 1 and plain_runs and known.scope == "both":
                 text = power.family_sentence(
                     known, settings.replicas, family, alpha=tests.alpha, power=settings.power
                 )
@@ -230,6 +242,9 @@ def power_rows(
                 )
                 for line in proposal_lines(proposals):
                     print(f"    {line}")
+            answer = result.answer((pair.a.name, pair.b.name))
+            if answer is not None:
+                print(f"    next, with what is in hand ({answer.by_text}): {answer.next}")
             rows += curve
     return rows
 

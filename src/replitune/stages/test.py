@@ -88,7 +88,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 18
+    VERSION = 19
     tests: dict[str, Any]
     design: Design
     """What replicas are."""

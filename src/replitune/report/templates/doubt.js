@@ -136,7 +136,7 @@
       node,
       caption: `With ${same(n)} runs and ${N.toLocaleString("en")} segments, a difference of ${said.score(plan.detectable, d)} ${c.name} is found four times in five by crossed at ${data.alpha}` +
         (plans.length > 1 ? ` (this experiment: ${said.score(pair.detectable, d)})` : "") +
-        `, and one of the observed ${said.score(observed, d)} with probability ${said.percent(plan.observed)}. From the variances of this experiment, which few runs estimate poorly; it holds for ${c.says[c.lead]}.`,
+        `. Given the observed ${said.score(observed, d)}, it would decide with probability ${said.percent(plan.observed)}. From the variances of this experiment, which few runs estimate poorly; it holds for ${c.says[c.lead]}.`,
       rows: rows.map((row) => ({ testset: c.testset, metric: c.name, a: state.a, b: state.b, plan: row.name, delta: row.delta, power: row.power })),
     };
   };

@@ -109,6 +109,9 @@ class Search:
     @cached_property
     def segments(self) -> Callable[[int], int | None]:
         """The fewest segments that n runs need; None if no number suffices."""
+        if self.pilot.scope == "runs":  # on this text
+            N = self.pilot.segments
+            return cache(lambda n: N if self.detectable(n, N) <= self.delta else None)
         return cache(
             lambda n: segments_needed(partial(self.detectable, n), self.delta, self.fewest_segments)
         )

@@ -26,6 +26,7 @@ from replitune.errors import ReplituneError
 from replitune.replicas import same_shares
 from replitune.significance.base import Comparison
 from replitune.significance.components import Components, components, sides_of
+from replitune.significance.critical import Drawn
 from replitune.significance.system_parts import FEWEST_UNITS, analyse, effective_units, unit_of, weighted
 from replitune.significance.variances import REST, RUNS, VarianceRow
 
@@ -47,6 +48,8 @@ class VarianceModel:
     units: NDArray[np.float64]
     """(B,) effective units on each test set per segment of the plan: 1; where documents are the unit,
     effective documents per segment; on a suite, the test set's share."""
+    scope: Drawn = "both"
+    """What plans are to generalise to."""
 
     @property
     def paired(self) -> bool:
@@ -73,6 +76,8 @@ class Pilot:
     """(R, B) degrees of freedom of V_int."""
     n: NDArray[np.float64]
     """(S,) runs of each side."""
+    scope: Drawn = "both"
+    """What plans are to generalise to: `runs` if the test set is too small to stand for new text."""
 
     @property
     def unit(self) -> str:
@@ -102,6 +107,7 @@ class Pilot:
             np.stack([low.segment, high.segment]),
             np.stack([low.interaction, high.interaction]),
             self.units,
+            self.scope,
         )
 
     def _moved(
@@ -163,6 +169,7 @@ class Pilot:
             self.segments * np.maximum(seg - noise.sum(axis=-2), 0.0),
             self.n[:, np.newaxis] * self.segments * noise,
             self.units,
+            self.scope,
         )
 
 
@@ -192,8 +199,7 @@ def pilot(
             fix="tune each system once more",
         )
     units = [unit_of(one, unit, "both") for one in given]
-    if unit == "auto" and any(effective_units(one, "document") < FEWEST_UNITS for one in given):
-        units = ["segment"] * len(given)
+    few = any(effective_units(one, of) < FEWEST_UNITS for one, of in zip(given, units, strict=True))
     documents = [one.documents if of == "document" else None for one, of in zip(given, units, strict=True)]
     of_a, of_b = (
         weighted(
@@ -208,14 +214,6 @@ def pilot(
     sides = sides_of(of_a, of_b, strata, paired)
     parts = components(sides, of_a.blocks)
     nus = np.array([block.nu for block in of_a.blocks])
-    fewest = min((nu + 1 for nu, of in zip(nus, units, strict=True) if of == "document"), default=np.inf)
-    if fewest < FEWEST_UNITS:
-        raise ReplituneError(
-            "too few documents to plan by",
-            found=f"{fewest:.1f} effective documents",
-            expected=f"at least {FEWEST_UNITS:g}, as for a p",
-            fix="give `unit: segment`, which takes segments as independent",
-        )
     N = sum(one.segments for one in given)
     sizes = np.array([len(members) - 1 for side in sides for members in side.strata])
     in_documents = all(of == "document" for of in units)
@@ -231,6 +229,7 @@ def pilot(
         components=parts,
         nu_both=sizes[:, np.newaxis] * nus,
         n=np.array([float(len(side.scores)) for side in sides]),
+        scope="runs" if few else "both",
     )
 
 

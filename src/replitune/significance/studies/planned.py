@@ -62,39 +62,75 @@ class Plan:
 
 
 class Planned:
-    """A plan under components (S,), or under D sets of them, (D, S); (...) below is () or (D,)."""
+    """A plan under components (S,), or under D sets of them, (D, S); (...) below is () or (D,).
+
+    With `given`, the plan adds to an experiment that has shown these components. A mean square is then the
+    mean of the known one and of what the new runs and segments add, by degrees of freedom; these add
+    multiples of the true variance, which is the known mean square over a chi-square, for runs with the
+    degrees of freedom of both systems.
+    """
 
     def __init__(
-        self, model: VarianceModel, plan: Plan, *, alpha: float = 0.05, nodes: int = NODES
+        self,
+        model: VarianceModel,
+        plan: Plan,
+        *,
+        alpha: float = 0.05,
+        nodes: int = NODES,
+        given: Plan | None = None,
     ) -> None:
         self._alpha = alpha
         N, H = plan.segments, plan.tuners
         n = np.array([float(plan.n_a)] if model.paired else [float(plan.n_a), float(plan.n_b)])
         of_one = 0.0 if N >= MANY_SEGMENTS else 1 / N
         both = model.interaction * of_one / n[:, np.newaxis]  # (..., S, B)
-        rep = model.replica / n + both.sum(axis=-1)
+        rep = np.repeat((model.replica / n + both.sum(axis=-1)) / H, H, axis=-1)
         noise = both.sum(axis=-2)
         test_set = model.segment * of_one
-        self.se = np.sqrt(rep.sum(axis=-1) + test_set.sum(axis=-1))
+        scope = model.scope
+        of_all = rep if scope != "segments" else 0 * rep
+        own = {"both": test_set, "runs": 0 * test_set, "segments": test_set + noise}[scope]
+        variances = np.concatenate([of_all, own], axis=-1)
+        self.se = np.sqrt(variances.sum(axis=-1))
         """(...) sqrt(Var(delta)) under the plan."""
-        nu_rep = np.repeat(n / H - 1, H)
-        nu_seg = np.maximum(model.units * N - 1, 1.0)
-        nus = [*nu_rep.tolist(), *nu_seg.tolist()]
-        drawn = np.column_stack([_chi_square(nodes, len(nus), k, nu) for k, nu in enumerate(nus)])
-        drawn /= drawn.mean(axis=0)
-        of_runs, of_sets = drawn[:, : len(nu_rep)], drawn[:, len(nu_rep) :]
+        nus = _degrees(model, plan)
+        if given is None:
+            drawn = _chi_squares(nodes, nus)
+            drawn /= drawn.mean(axis=0)
+        else:
+            known = np.minimum(_degrees(model, given), nus)
+            new = nus - known
+            R = rep.shape[-1]
+            sure = np.concatenate([np.full(R, known[:R].sum()), known[R:]])
+            drawn = _chi_squares(nodes, np.concatenate([sure, np.maximum(new, 1e-3)]))
+            true = 1 / drawn[:, : len(nus)]
+            drawn = (known + new * true * drawn[:, len(nus) :]) / nus
+            self._variance = (variances[..., np.newaxis, :] * true).sum(axis=-1)
+            """(..., J) Var(delta) at each node."""
+        R = rep.shape[-1]
         self._parts = net_parts(
-            np.repeat(rep / H, H, axis=-1)[..., np.newaxis, :] * of_runs,
-            nu_rep,
-            (test_set + noise)[..., np.newaxis, :] * of_sets,
-            nu_seg,
+            rep[..., np.newaxis, :] * drawn[:, :R],
+            nus[:R],
+            (test_set + noise)[..., np.newaxis, :] * drawn[:, R:],
+            nus[R:],
             noise[..., np.newaxis, :],
+            scope,
         )
 
     def power(self, delta: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """(...) P(p < alpha, with the right sign) at a true difference; for one set of components, also
         at each of several differences."""
         return self._share(np.abs(delta), self._two_sided)
+
+    def decides(self, delta: float, own: Planned, margin: float | None = None) -> float:
+        """P(this plan shows a difference, or that there is none of the margin), given that the experiment
+        `own` has shown the difference `delta`, and if every true difference was equally likely. What the
+        rest adds to delta has the variance |V_own - V|."""
+        spread = np.sqrt(np.abs(own._variance - self._variance))
+        found = self._share(np.asarray(abs(delta)), self._two_sided, spread)
+        if margin is not None:
+            found += self._share(np.asarray(margin - abs(delta)), self._one_sided, spread)
+        return float(found)
 
     def detectable(self, power: float = 0.8) -> NDArray[np.float64]:
         """(...) the smallest difference with this power."""
@@ -127,12 +163,17 @@ class Planned:
         return np.where(varies, critical * np.sqrt(parts.variance), 0.0)
 
     def _share(
-        self, bound: NDArray[np.float64], reach: NDArray[np.float64], inside: bool = False
+        self,
+        bound: NDArray[np.float64],
+        reach: NDArray[np.float64],
+        spread: NDArray[np.float64] | None = None,
+        inside: bool = False,
     ) -> NDArray[np.float64]:
-        """(...) E P(delta + reach < bound); if `inside`, E P(|delta| + reach < bound)."""
+        """(...) E P(x + reach < bound) for normal x with the spread of delta, or with that at each node; if
+        `inside`, E P(|x| + reach < bound)."""
         from scipy.special import ndtr
 
-        gap, se = bound[..., np.newaxis] - reach, self.se[..., np.newaxis]
+        gap, se = bound[..., np.newaxis] - reach, self.se[..., np.newaxis] if spread is None else spread
         with np.errstate(divide="ignore", invalid="ignore"):
             share = ndtr(np.where(se > 0, gap / se, np.where(gap > 0, np.inf, -np.inf)))
         if inside:
@@ -153,7 +194,7 @@ class Planned:
         slope = 1 / np.where(spread > 0, spread, 1.0)
         last = last_gap = None
         for _ in range(60):
-            share = self._share(x, reach, inside)
+            share = self._share(x, reach, inside=inside)
             low, high = np.where(share < wanted, x, low), np.where(share < wanted, high, x)
             gap = ndtri(share) - goal
             if last is not None and last_gap is not None:
@@ -226,6 +267,18 @@ def _chi_square(nodes: int, dims: int, k: int, nu: float) -> NDArray[np.float64]
     from scipy.special import chdtri
 
     return np.asarray(chdtri(nu, 1 - quasi_random(nodes, dims)[:, k]) / nu)
+
+
+def _degrees(model: VarianceModel, plan: Plan) -> NDArray[np.float64]:
+    """Degrees of freedom of V_rep of each system (and tuner), and of V_seg of each test set."""
+    sizes = [plan.n_a] if model.paired else [plan.n_a, plan.n_b]
+    of_runs = [n / plan.tuners - 1 for n in sizes for _ in range(plan.tuners)]
+    return np.concatenate([of_runs, np.maximum(model.units * plan.segments - 1, 1.0)])
+
+
+def _chi_squares(nodes: int, nus: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(nodes, K) chi-squares over their degrees of freedom (K,)."""
+    return np.column_stack([_chi_square(nodes, len(nus), k, nu) for k, nu in enumerate(nus.tolist())])
 
 
 @lru_cache(maxsize=64)

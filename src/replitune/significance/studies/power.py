@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replitune.significance.critical import Drawn
 from replitune.significance.noise_ratio import Pairs
 from replitune.significance.studies.pilot import Pilot, VarianceModel
 from replitune.significance.studies.planned import (
@@ -35,6 +36,19 @@ NOISE_RATIO = 3.0
 """The bound in sentences about families: twice the ratio seen in systems of one kind."""
 
 
+N = TypeVar("N", int, float)
+
+
+@dataclass(frozen=True)
+class Estimate(Generic[N]):
+    """A number, and the limits that the pilot leaves open; None where nothing was asked, or no number
+    suffices."""
+
+    value: N | None = None
+    low: N | None = None
+    high: N | None = None
+
+
 @dataclass(frozen=True)
 class PowerRow:
     """Power of `crossed` at one plan and true difference: `studies/power/<testset>/<metric>`."""
@@ -48,41 +62,32 @@ class PowerRow:
     """`MANY_SEGMENTS` stands for any number of them."""
     design: bool
     """Whether the plan is that of this experiment."""
+    scope: Drawn
+    """`both`; or `runs`, where the test set says nothing about new text."""
+    unit: str
+    """What is new in a new test set; with `document`, `segments` come in documents of the size at
+    hand."""
+    documents: int | None
     alpha: float
     delta: float
-    power: float
+    power: Estimate[float]
     se: float
     """sqrt(Var(delta)) under the plan."""
     wanted: float
     """Probability of finding a difference of `detectable`."""
-    detectable: float
+    detectable: Estimate[float]
+    confidence: float = CONFIDENCE
+    """Confidence of the limits of estimates."""
     asked: float | None = None
     """A difference to be found with the wanted probability and these numbers of replicas."""
-    needed: int | None = None
-    """Segments that this takes; None when no number of them suffices, or nothing is asked."""
-    unit: str = "segment"
-    """What is new in a new test set; with `document`, `segments` come in documents of the size at
-    hand."""
-    documents: int | None = None
-    confidence: float = CONFIDENCE
-    """Confidence of the limits that follow, which show what the pilot leaves open."""
-    power_low: float | None = None
-    power_high: float | None = None
-    detectable_low: float | None = None
-    detectable_high: float | None = None
-    needed_low: int | None = None
-    needed_high: int | None = None
-    """Segments at the limits; None when no number of them suffices there."""
+    needed: Estimate[int] = Estimate()
+    """Segments that this takes."""
     margin: float | None = None
     """Two systems that differ by less count as the same."""
-    same: float | None = None
+    same: Estimate[float] = Estimate()
     """Probability that two systems without any difference are shown to be the same."""
-    same_low: float | None = None
-    same_high: float | None = None
-    smallest_margin: float | None = None
+    smallest_margin: Estimate[float] = Estimate()
     """The margin for which this probability is `wanted`."""
-    smallest_margin_low: float | None = None
-    smallest_margin_high: float | None = None
 
 
 def design(pilot: Pilot) -> Plan:
@@ -97,6 +102,8 @@ def plans(pilot: Pilot, replicas: Sequence[int], segments: Sequence[int] = ()) -
     """
     N = pilot.segments
     own = design(pilot)
+    if pilot.scope == "runs":  # on this text
+        return list(dict.fromkeys([own, *(Plan(n, n, N) for n in replicas)]))
     chosen = [own] if segments else [own, replace(own, segments=MANY_SEGMENTS)]
     for m in segments or (N, 2 * N, 4 * N, MANY_SEGMENTS):
         chosen += [Plan(n, n, m) for n in replicas]
@@ -119,9 +126,9 @@ def power_curve(
         for plan in plans
     }
     widest = max(float(one.detectable(0.99)) for one, _ in made.values())
-    needs: dict[tuple[int, int, int], dict[str, Any]] = {}
+    needs: dict[tuple[int, int, int], Estimate[int]] = {}
     for plan in plans:
-        if asked is not None and plan.runs not in needs:
+        if asked is not None and pilot.scope == "both" and plan.runs not in needs:
             needs[plan.runs] = needed(pilot, plan, asked, alpha=alpha, power=power)
     rows = []
     for plan, (one, many) in made.items():
@@ -133,26 +140,27 @@ def power_curve(
             tuners=plan.tuners,
             segments=plan.segments,
             design=plan == design(pilot),
-            alpha=alpha,
-            delta=0.0,
-            power=0.0,
-            se=float(one.se),
-            wanted=power,
-            asked=asked,
+            scope=pilot.scope,
             unit=pilot.unit,
             documents=documents(pilot, plan.segments),
-            **_between("detectable", one.detectable(power), many.detectable(power)),
-            **needs.get(plan.runs, {}),
+            alpha=alpha,
+            delta=0.0,
+            power=Estimate(),
+            se=float(one.se),
+            wanted=power,
+            detectable=_between(one.detectable(power), many.detectable(power)),
+            asked=asked,
+            needed=needs.get(plan.runs, Estimate()),
         )
         if margin is not None:
             row = replace(
                 row,
                 margin=margin,
-                **_between("same", one.same(margin), many.same(margin)),
-                **_between("smallest_margin", one.smallest_margin(power), many.smallest_margin(power)),
+                same=_between(one.same(margin), many.same(margin)),
+                smallest_margin=_between(one.smallest_margin(power), many.smallest_margin(power)),
             )
         rows += [
-            replace(row, delta=float(x), **_between("power", one.power(x), many.power(x)))
+            replace(row, delta=float(x), power=_between(one.power(x), many.power(x)))
             for x in np.linspace(0.0, widest, points)
         ]
     return rows
@@ -182,10 +190,9 @@ def limits(ends: NDArray[np.float64], *own: float) -> Interval:
     return min(values), max(values)
 
 
-def _between(name: str, estimate: NDArray[np.float64], ends: NDArray[np.float64]) -> dict[str, Any]:
-    """An answer and its limits, as columns."""
-    low, high = limits(ends, float(estimate))
-    return {name: float(estimate), f"{name}_low": low, f"{name}_high": high}
+def _between(estimate: NDArray[np.float64], ends: NDArray[np.float64]) -> Estimate[float]:
+    """An answer and its limits."""
+    return Estimate(float(estimate), *limits(ends, float(estimate)))
 
 
 # -- segments for a difference ------------------------------------------------------------
@@ -193,8 +200,8 @@ def _between(name: str, estimate: NDArray[np.float64], ends: NDArray[np.float64]
 
 def needed(
     pilot: Pilot, plan: Plan, delta: float, *, alpha: float = 0.05, power: float = 0.8
-) -> dict[str, int | None]:
-    """Segments with which a plan's replicas find `delta`, and their limits, as columns.
+) -> Estimate[int]:
+    """Segments with which a plan's replicas find `delta`, and their limits.
 
     The limits are the numbers at which the limits of the detectable difference are `delta`.
     """
@@ -207,11 +214,11 @@ def needed(
         planned = extreme(pilot, replace(plan, segments=N), alpha, power, FEW_NODES)
         return float(planned.detectable(power)[number])
 
-    return {
-        "needed": segments_needed(estimate, delta),
-        "needed_low": segments_needed(partial(end, 0), delta),
-        "needed_high": segments_needed(partial(end, 1), delta),
-    }
+    return Estimate(
+        segments_needed(estimate, delta),
+        segments_needed(partial(end, 0), delta),
+        segments_needed(partial(end, 1), delta),
+    )
 
 
 def segments_needed(detectable: Callable[[int], float], delta: float, fewest: int = 2) -> int | None:
@@ -254,15 +261,17 @@ def sentence(row: PowerRow, metric: str = "") -> str:
     runs = f"{n} runs" + (f" of {row.tuners} tuners" if row.tuners > 1 else "")
     name = metric and f" {metric}"
     text = f"{runs} and {testset_size(row.segments, row.documents)} would detect "
-    text += f"a difference of {row.detectable:.2g}{name}" if row.detectable > 0 else "any difference"
-    text += f" ({_range(row, 'detectable')}power {row.wanted:g}, alpha {row.alpha:g})"
-    if row.asked is not None:
+    detectable = row.detectable.value
+    text += f"a difference of {detectable:.2g}{name}" if detectable else "any difference"
+    here = "" if row.scope == "both" else "on this text, "
+    text += f" ({here}{_range(row, row.detectable)}power {row.wanted:g}, alpha {row.alpha:g})"
+    if row.asked is not None and row.scope == "both":
         text += f"; {_needs(row, runs)}"
-    if row.same is not None and row.margin is not None and row.smallest_margin is not None:
+    if row.margin is not None:
         text += (
             f"; would show two equal systems to be the same within {row.margin:g} with probability "
-            f"{row.same:.2f} ({_range(row, 'same', '.2f')}with {row.wanted:g} within "
-            f"{row.smallest_margin:.2g})"
+            f"{row.same.value:.2f} ({_range(row, row.same, '.2f')}with {row.wanted:g} within "
+            f"{row.smallest_margin.value:.2g})"
         )
     return text
 
@@ -289,19 +298,18 @@ def testset_size(segments: int, documents: int | None) -> str:
     return f"{segments:,} segments" + (f" ({documents:,} documents)" if documents else "")
 
 
-def _range(row: PowerRow, name: str, form: str = ".2g") -> str:
-    low, high = getattr(row, f"{name}_low"), getattr(row, f"{name}_high")
-    if low is None or high is None:
+def _range(row: PowerRow, estimate: Estimate[float], form: str = ".2g") -> str:
+    if estimate.low is None or estimate.high is None:
         return ""
-    return f"{100 * row.confidence:.0f}%: {low:{form}} to {high:{form}}; "
+    return f"{100 * row.confidence:.0f}%: {estimate.low:{form}} to {estimate.high:{form}}; "
 
 
 def _needs(row: PowerRow, runs: str) -> str:
-    assert row.asked is not None
+    needed = row.needed
     percent = f"{100 * row.confidence:.0f}%"
-    if row.needed is None:
+    if needed.value is None:
         text = f"no number of segments suffices for {row.asked:.2g} with {runs}"
-        return text + ("" if row.needed_low is None else f" ({percent}: {row.needed_low:,} might)")
-    high = "any number" if row.needed_high is None else f"{row.needed_high:,}"
-    span = "" if row.needed_low is None else f" ({percent}: {row.needed_low:,} to {high})"
-    return f"for {row.asked:.2g}, {runs} need {row.needed:,} segments{span}"
+        return text + ("" if needed.low is None else f" ({percent}: {needed.low:,} might)")
+    high = "any number" if needed.high is None else f"{needed.high:,}"
+    span = "" if needed.low is None else f" ({percent}: {needed.low:,} to {high})"
+    return f"for {row.asked:.2g}, {runs} need {needed.value:,} segments{span}"

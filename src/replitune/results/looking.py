@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from replitune.replicas import Replica
 from replitune.results.comparing import compare
@@ -35,24 +34,48 @@ DRIFT = 0.01
 """p below which batches of replicas are said to differ."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Seen:
-    """One pair at a look, before pairs are judged together."""
+    """One pair at a look: what its test shows, and what follows from that beside the other pairs."""
 
     a: str
     b: str
     n: tuple[int, int]
-    outlook: Outlook | None
+    outlook: Outlook | None = None
     """None without a p."""
     delta: float | None = None
     shares: tuple[float, float] = (0.0, 0.0)
     """The shares of A and of B in what runs leave open."""
-    p: float = 1.0
+    p_alone: float = 1.0
     """The ordinary p, as if this were the only look."""
     why: str | None = None
     """Why there is no p."""
     needs_runs: bool = False
     """Whether more runs would give a p."""
+    p_look: float = 1.0
+    """p by the rule, of this look."""
+    p: float = 1.0
+    """The smallest so far; a settled pair keeps its p."""
+    rejected: bool = False
+    futile: bool = False
+    more: tuple[bool, bool] = (False, False)
+    """Whether it asks for more runs of A, and of B."""
+
+    def follow(self, known: PairLook | None) -> None:
+        """Take p by the rule, and what the look before found."""
+        if self.outlook is not None:
+            self.p = self.p_look = float(self.outlook.p())
+        if known is not None and known.p is not None:
+            self.p = known.p if known.decision == SETTLED else min(self.p, known.p)
+
+    def ask(self, grows: tuple[bool, bool], skip: float) -> None:
+        """Ask for more runs, of systems that may have more."""
+        if self.outlook is None:
+            wanted = [self.needs_runs and not self.rejected and n < FEWEST for n in self.n]
+        else:
+            state = np.array(self.rejected), np.array(self.futile)
+            wanted = asks(*state, np.array(self.shares), skip).tolist()
+        self.more = (wanted[0] and grows[0], wanted[1] and grows[1])
 
 
 def next_look(
@@ -73,69 +96,24 @@ def next_look(
     """
     wanted = before[-1].wanted if before else plan.first
     given = [first_replicas(store, plan, wanted) for store in stores]
-    n = {name: given[0].systems[name].n if name in given[0].systems else 0 for name in wanted}
+    seen = _seen(plan, wanted, given)
     former = {(p.a, p.b): p for p in before[-1].pairs} if before else {}
-    tested = tuple(pair for pair in plan.pairs if n[pair[0]] and n[pair[1]])
-    settings = msgspec.structs.replace(tests_of(plan), pairs=tested)
-    # nothing is drawn, so any seed will do
-    compared = compare(given, settings, testset=plan.testset, suite=plan.suite, seed=0, summaries=False)
-    result = compared.metrics[plan.metric]
-    seen = [_see(plan, wanted, result, a, b, (n[a], n[b])) for a, b in plan.pairs]
-    alpha = plan.alpha / plan.families
-    p_look = np.array([np.nan if s.outlook is None else float(s.outlook.p()) for s in seen])
-    p = np.where(np.isnan(p_look), 1.0, p_look)
-    for i, s in enumerate(seen):
-        known = former.get((s.a, s.b))
-        if known is None or known.p is None:
-            continue
-        # a settled pair keeps its p
-        p[i] = known.p if known.decision == SETTLED else min(p[i], known.p)
-    rejected, level = step_down(p, alpha, plan.correction)
+    for s in seen:
+        s.follow(former.get((s.a, s.b)))
+    level = _judge(plan, seen)
     again = {name for name, n in wanted.items() if n > plan.sizes[name][0]}
-    grows = np.array(
-        [[plan.following(name, wanted[name]) is not None for name in (s.a, s.b)] for s in seen]
-    )
-    futile = np.array(
-        [s.outlook is not None and bool(again & {s.a, s.b}) and bool(s.outlook.futile(level)) for s in seen]
-    )
-    shares = np.array([s.shares for s in seen])
-    more = asks(rejected, futile, shares, plan.skip) & grows
-    for i, s in enumerate(seen):
-        if s.outlook is None and not rejected[i]:
-            more[i] = [s.needs_runs and g and n < FEWEST for g, n in zip(grows[i], s.n, strict=True)]
-    marked = {
-        name
-        for s, asks in zip(seen, more, strict=True)
-        for name, asked in zip((s.a, s.b), asks, strict=True)
-        if asked
-    }
-    if plan.options.get("paired"):
-        marked = with_partners(marked, plan.pairs)
-    elif plan.together is True:
-        unsettled = [pair for pair, known in zip(plan.pairs, rejected, strict=True) if not known]
-        marked = with_partners(marked, unsettled)
-    growing = {name: plan.following(name, wanted[name]) for name in wanted if name in marked}
-    following = {name: n for name, n in growing.items() if n is not None}
+    larger = {name: plan.following(name, n) for name, n in wanted.items()}
+    for s in seen:
+        s.futile = s.outlook is not None and bool(again & {s.a, s.b}) and bool(s.outlook.futile(level))
+        s.ask((larger[s.a] is not None, larger[s.b] is not None), plan.skip)
+    marked = _marked(plan, seen)
+    following = {name: n for name, n in larger.items() if n is not None and name in marked}
     if not following:  # the last look: pairs that are still open are tested as usual
-        for i, s in enumerate(seen):
-            if not rejected[i] and s.outlook is not None:
-                p[i] = min(p[i], s.p)
-        rejected, level = step_down(p, alpha, plan.correction)
-    p_adjusted = np.minimum(plan.families * adjusted(p, plan.correction), 1.0)
-    pairs = [
-        _row(
-            plan,
-            s,
-            float(p_look[i]),
-            float(p[i]),
-            float(p_adjusted[i]),
-            float(level),
-            bool(rejected[i]),
-            bool(futile[i]),
-            more[i],
-        )
-        for i, s in enumerate(seen)
-    ]
+        for s in seen:
+            if not s.rejected and s.outlook is not None:
+                s.p = min(s.p, s.p_alone)
+        level = _judge(plan, seen)
+    p = np.minimum(plan.families * adjusted(np.array([s.p for s in seen]), plan.correction), 1.0)
     return Look(
         number=len(before) + 1,
         systems={
@@ -150,10 +128,41 @@ def next_look(
             )
             for name, n in wanted.items()
         },
-        pairs=pairs,
+        pairs=[_row(plan, s, own, level) for s, own in zip(seen, p.tolist(), strict=True)],
         drift=drift if (drift := batches_p(plan, given)) < DRIFT else msgspec.UNSET,
         next=following,
     )
+
+
+def _seen(plan: Plan, wanted: Mapping[str, int], given: Sequence[SegmentStatistics]) -> list[Seen]:
+    """What the test of each pair shows."""
+    systems = given[0].systems
+    n = {name: systems[name].n if name in systems else 0 for name in wanted}
+    tested = tuple(pair for pair in plan.pairs if n[pair[0]] and n[pair[1]])
+    settings = msgspec.structs.replace(tests_of(plan), pairs=tested)
+    # nothing is drawn, so any seed will do
+    compared = compare(given, settings, testset=plan.testset, suite=plan.suite, seed=0, summaries=False)
+    return [_see(plan, wanted, compared.metrics[plan.metric], a, b, (n[a], n[b])) for a, b in plan.pairs]
+
+
+def _judge(plan: Plan, seen: Sequence[Seen]) -> float:
+    """Which pairs are rejected together, and the level that the next one has to reach."""
+    p = np.array([s.p for s in seen])
+    rejected, level = step_down(p, plan.alpha / plan.families, plan.correction)
+    for s, settled in zip(seen, rejected.tolist(), strict=True):
+        s.rejected = settled
+    return float(level)
+
+
+def _marked(plan: Plan, seen: Sequence[Seen]) -> set[str]:
+    """The systems that get more runs: those that pairs ask for, and their partners where runs are made
+    together."""
+    marked = {name for s in seen for name, asked in zip((s.a, s.b), s.more, strict=True) if asked}
+    if plan.options.get("paired"):
+        return with_partners(marked, plan.pairs)
+    if plan.together is True:
+        return with_partners(marked, [(s.a, s.b) for s in seen if not s.rejected])
+    return marked
 
 
 def batches_p(plan: Plan, stores: Sequence[SegmentStatistics]) -> float:
@@ -241,12 +250,12 @@ def _see(plan: Plan, wanted: Mapping[str, int], result: Result, a: str, b: str, 
     """One pair, whose systems have n replicas."""
     if min(n) < 1:
         lost = a if n[0] < 1 else b
-        return Seen(a, b, n, None, why=f"no run of {lost}", needs_runs=True)
+        return Seen(a, b, n, why=f"no run of {lost}", needs_runs=True)
     row = result.test((a, b), plan.method)
     assert row is not None
     if row.p is None or row.uncertainty is None:
         why = next((note.text for note in row.notes if note.kind.no_p), None)
-        return Seen(a, b, n, None, row.delta, why=why, needs_runs=min(n) < 2)
+        return Seen(a, b, n, delta=row.delta, why=why, needs_runs=min(n) < 2)
     # put the parts of the variance from runs first, and among these those of A
     known = row.uncertainty
     order = sorted(range(len(known.runs)), key=lambda part: known.runs[part][0] != a)
@@ -279,17 +288,7 @@ def prefix_of(kind: str) -> str:
     return "seed" if kind == "seeds" else kind
 
 
-def _row(
-    plan: Plan,
-    s: Seen,
-    p_look: float,
-    p: float,
-    p_adjusted: float,
-    level: float,
-    rejected: bool,
-    futile: bool,
-    more: NDArray[np.bool_],
-) -> PairLook:
+def _row(plan: Plan, s: Seen, p_adjusted: float, level: float) -> PairLook:
     shared: dict[str, Any] = {
         "a": s.a,
         "b": s.b,
@@ -297,28 +296,27 @@ def _row(
         "n_b": s.n[1],
         "delta": s.delta,
         "note": s.why,
+        "more_a": s.more[0],
+        "more_b": s.more[1],
     }
-    decision = SETTLED if rejected else NO_P if s.outlook is None else FUTILE if futile else OPEN
-    if s.outlook is None:
-        known = p if rejected else None
-        return PairLook(**shared, decision=decision, more_a=bool(more[0]), more_b=bool(more[1]), p=known)
     ahead = s.outlook
+    if ahead is None:
+        known = s.p if s.rejected else None
+        return PairLook(**shared, decision=SETTLED if s.rejected else NO_P, p=known)
     half = float(ahead.needed(plan.alpha))
     return PairLook(
         **shared,
+        decision=SETTLED if s.rejected else FUTILE if s.futile else OPEN,
         variance=float(ahead.now.variance),
         parts=ahead.now.values.tolist(),
         nus=np.broadcast_to(ahead.now.nus, ahead.now.values.shape).tolist(),
         left=ahead.left.tolist(),
-        p_alone=s.p,
-        p_look=p_look,
-        p=p,
+        p_alone=s.p_alone,
+        p_look=s.p_look,
+        p=s.p,
         p_adjusted=p_adjusted,
         level=level,
         ci_low=float(ahead.delta) - half,
         ci_high=float(ahead.delta) + half,
         movement=float(ahead.movement),
-        decision=decision,
-        more_a=bool(more[0]),
-        more_b=bool(more[1]),
     )

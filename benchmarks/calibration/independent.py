@@ -28,9 +28,8 @@ from replitune.significance.interface import Context
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.run import TestSetScores, run_tests
 from replitune.significance.settings import TestSettings
+from replitune.significance.tests.bootstraps import FuBootstrap, Graham
 from replitune.significance.tests.crossed import Crossed
-from replitune.significance.tests.fu_bootstrap import FuBootstrap
-from replitune.significance.tests.graham import Graham
 from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.systems import SystemStatistics
 

@@ -27,7 +27,7 @@ from shared import SEED, write
 from replitune.metrics.base import MeanMetric
 from replitune.significance.base import Comparison
 from replitune.significance.interface import Context
-from replitune.significance.tests.riezler import Riezler
+from replitune.significance.tests.randomisation import Riezler
 from replitune.statistics.store import read_stores
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream

@@ -27,9 +27,8 @@ from replitune.registry import Entry
 from replitune.replicas import Design
 from replitune.settings import SEED, about, explained, fits, settings_of
 from replitune.settings import read as read_settings
-from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import TESTS
-from replitune.significance.settings import Baseline, TestSettings
+from replitune.significance.settings import Baseline, TestSettings, pairs_of_systems
 
 if TYPE_CHECKING:
     import pandas as pd

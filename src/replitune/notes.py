@@ -7,6 +7,7 @@ note of another package may have a code of its own, and then is a caveat.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -26,10 +27,10 @@ class Gate(NamedTuple):
 class Kind(NamedTuple):
     """What holds for all notes with one code."""
 
-    gravity: Gravity
     template: str = ""
     """The words, with the names of values. Where it begins with a value, a sentence does not begin with
     a capital letter."""
+    gravity: Gravity = "caveat"
     gate: Gate | None = None
     """Whether a gate refuses."""
     no_p: bool = False
@@ -42,6 +43,8 @@ class Kind(NamedTuple):
     """Nothing can be said about the systems before it is mended: no gate lets it pass."""
 
 
+grave, quiet = partial(Kind, gravity="grave"), partial(Kind, gravity="quiet")
+
 WIDE = (
     "the margin of {margin:g} is wide: it exceeds half the range of all {kind}s and the standard deviation "
     "from the choice of segments ({usual:.2g})"
@@ -50,47 +53,38 @@ WIDE = (
 NOTES: dict[str, Kind] = {
     # texts that were mixed up. A poor output still resembles its own reference more than others', and its
     # words are words of the references' language; if not, every verdict about it would be worthless
-    "copied-references": Kind("grave", "the outputs of {whose} are the references", doubt=True),
-    "copied-source": Kind("grave", "the outputs of {whose} are the source text", doubt=True),
-    "blank": Kind("grave", "most lines of the outputs of {whose} are blank", doubt=True),
-    "other-language": Kind(
-        "grave",
+    "copied-references": grave("the outputs of {whose} are the references", doubt=True),
+    "copied-source": grave("the outputs of {whose} are the source text", doubt=True),
+    "blank": grave("most lines of the outputs of {whose} are blank", doubt=True),
+    "other-language": grave(
         "the words of the outputs of {whose} are not of the references' language, but perhaps of the "
         "source's",
         doubt=True,
     ),
-    "shifted": Kind(
-        "grave",
+    "shifted": grave(
         "the outputs of {whose} resemble the references of neighbouring lines more than their own: a line "
         "may be lost or added",
         doubt=True,
     ),
-    "other-text": Kind(
-        "grave",
+    "other-text": grave(
         "the outputs of {whose} resemble their own references no more than those of other segments: are "
         "they of another test set?",
         doubt=True,
     ),
-    # grave, the gravest first
-    "one-run": Kind("grave", "one {kind} of {whose}: {luck} cannot be told apart from a difference"),
-    "only-outputs": Kind(
-        "grave", "the test looks at these outputs alone: other {kind}s may score differently"
-    ),
-    "run-effect": Kind(
-        "grave",
-        "whole samples of {whose} differ from each other (F test p = {p:.2g}), as runs do: use "
-        "`design: runs`",
+    "one-run": grave("one {kind} of {whose}: {luck} cannot be told apart from a difference"),
+    "only-outputs": grave("the test looks at these outputs alone: other {kind}s may score differently"),
+    "run-effect": grave(
+        "whole samples of {whose} differ from each other (F test p = {p:.2g}), as runs do: use `design: "
+        "runs`",
         unfit="samples differ as whole runs do",
         next="compare them with `design: runs`",
     ),
-    "identical-runs": Kind(
-        "grave",
+    "identical-runs": grave(
         "all {n} {kind}s of {system} are identical in every segment",
         unfit="the {kind}s of {system} are identical, like copies of one",
         next="other {kind}s of {system}, or `crossed` with `scope: segments`",
     ),
-    "unstable-run": Kind(
-        "grave",
+    "unstable-run": grave(
         "{run} of {system} is {sd:.1f} robust standard deviations from the other {kind}s; a system whose "
         "bad {kind}s were not drawn looks better than it is{without}",
         gate=Gate(
@@ -98,72 +92,57 @@ NOTES: dict[str, Kind] = {
             "one run is so far from the others that the runs of its system are not normally distributed",
         ),
     ),
-    "references-alike": Kind(
-        "grave", "{here} of {lines} lines of two references are the same: are they outputs?"
-    ),
-    "copied": Kind(
-        "grave", "{other} and {system} have identical outputs ({runs}): is one file given twice?"
-    ),
-    "copied-runs": Kind("grave", "the outputs of {whose} are identical: is one file given twice?"),
-    "cut": Kind(
-        "grave",
+    "references-alike": grave("{here} of {lines} lines of two references are the same: are they outputs?"),
+    "copied": grave("{other} and {system} have identical outputs ({runs}): is one file given twice?"),
+    "copied-runs": grave("the outputs of {whose} are identical: is one file given twice?"),
+    "cut": grave(
         "the last lines of the outputs of {whose} are blank, where the references have text: was decoding "
-        "cut off?",
+        "cut off?"
     ),
-    "empty": Kind("grave", "empty lines: {here} of {lines} outputs of {whose}"),
-    "tokenised": Kind(
-        "grave",
+    "empty": grave("empty lines: {here} of {lines} outputs of {whose}"),
+    "tokenised": grave(
         "the outputs of {whose} look tokenised and the references do not ({here} and {there} of "
-        "punctuation stands alone): detokenise the outputs{minded}",
+        "punctuation stands alone): detokenise the outputs{minded}"
     ),
-    "tokenised-references": Kind(
-        "grave",
+    "tokenised-references": grave(
         "the references look tokenised and the outputs of {whose} do not ({here} and {there} of "
-        "punctuation stands alone): use references that are not tokenised{minded}",
+        "punctuation stands alone): use references that are not tokenised{minded}"
     ),
-    "tokenised-twice": Kind(
-        "grave",
+    "tokenised-twice": grave(
         "the texts look tokenised ({here} of the references' punctuation stands alone), and {metrics} "
-        "tokenises them again (13a): {fitting} takes them as they are",
+        "tokenises them again (13a): {fitting} takes them as they are"
     ),
-    "lower-cased": Kind(
-        "grave",
+    "lower-cased": grave(
         "the outputs of {whose} are lower-cased and the references are not ({there} of their lines have "
-        "capitals): restore the case{or_fitting}{minded}",
+        "capitals): restore the case{or_fitting}{minded}"
     ),
-    "lower-cased-references": Kind(
-        "grave",
+    "lower-cased-references": grave(
         "the references are lower-cased and the outputs of {whose} are not ({there} of their lines have "
-        "capitals): restore the case{or_fitting}{minded}",
+        "capitals): restore the case{or_fitting}{minded}"
     ),
-    "marks": Kind(
-        "grave",
+    "marks": grave(
         "the outputs of {whose} contain {what} (such as {mark}, in {here} lines; the references in "
-        "{there}): undo them{minded}",
+        "{there}): undo them{minded}"
     ),
-    "marks-references": Kind(
-        "grave",
+    "marks-references": grave(
         "the references contain {what} (such as {mark}, in {here} lines; the outputs of {whose} in "
-        "{there}): undo them{minded}",
+        "{there}): undo them{minded}"
     ),
-    "one-run-decides": Kind(
-        "grave", "one {kind} decides: if one {kind} is left out, uncorrected p is {low} to {high}"
+    "one-run-decides": grave(
+        "one {kind} decides: if one {kind} is left out, uncorrected p is {low} to {high}"
     ),
-    "not-valid": Kind("grave", "`compat: {compat}` reproduces {whose} numbers and is not a {test}"),
-    "selection-differs": Kind(
-        "grave",
-        "the judged {unit}s are taken as chosen at random, but by the metrics they were not (p = {p:.2g})",
+    "not-valid": grave("`compat: {compat}` reproduces {whose} numbers and is not a {test}"),
+    "selection-differs": grave(
+        "the judged {unit}s are taken as chosen at random, but by the metrics they were not (p = {p:.2g})"
     ),
-    "few-judged": Kind("grave", "judgements of {number:.0f} segments: {what}", no_p=True),
-    "documents-ignored": Kind(
-        "grave",
+    "few-judged": grave("judgements of {number:.0f} segments: {what}", no_p=True),
+    "documents-ignored": grave(
         "the segments of {documents} are taken as independent{cost}",
         gate=Gate(
             "ignored-documents", "segments are taken as independent though their documents are known"
         ),
     ),
-    "this-text-alone": Kind(
-        "grave",
+    "this-text-alone": grave(
         "only {units}: too few for an answer about new text, so it is about this text alone",
         gate=Gate(
             "small-text",
@@ -171,131 +150,106 @@ NOTES: dict[str, Kind] = {
             "(as with --scope runs)",
         ),
     ),
-    "few-documents": Kind("grave", "only {units}: {what}", no_p=True),
-    "two-replicas": Kind(
-        "grave",
+    "few-documents": grave("only {units}: {what}", no_p=True),
+    "two-replicas": grave(
         "two {kind}s{where}: p is approximate (.05 can be .06 to .07)",
         gate=Gate("two-runs", "a system, or a tuner's part of it, has two runs"),
     ),
-    "few-contributing": Kind(
-        "grave",
-        "most of the difference comes from a few {unit}s (effectively {number:.0f}): {what}",
-        no_p=True,
+    "few-contributing": grave(
+        "most of the difference comes from a few {unit}s (effectively {number:.0f}): {what}", no_p=True
     ),
-    "other-raters": Kind(
-        "grave", "{system} were mostly judged by different raters, whose scales may differ"
+    "other-raters": grave("{system} were mostly judged by different raters, whose scales may differ"),
+    "rater-effects": grave("raters disagree about {system} (F test p = {p:.2g}): others may, too"),
+    "one-judged-run": grave(
+        "of {system}, {what} was judged; how other runs differ beyond the metrics is not in the interval"
     ),
-    "rater-effects": Kind("grave", "raters disagree about {system} (F test p = {p:.2g}): others may, too"),
-    "one-judged-run": Kind(
-        "grave",
-        "of {system}, {what} was judged; how other runs differ beyond the metrics is not in the interval",
-    ),
-    "shared-seeds": Kind(
-        "grave",
+    "shared-seeds": grave(
         "the {kind}s of the same number vary together (correlation {r:.2f}, one-sided p = {p:.2g}): if "
-        "they share a seed, `paired_replicas` makes use of it",
+        "they share a seed, `paired_replicas` makes use of it"
     ),
-    "looked-before": Kind(
-        "grave",
+    "looked-before": grave(
         "settings fixed before the first look were changed after {looks}: p no longer keeps its level "
-        "exactly",
+        "exactly"
     ),
-    "wide-margin": Kind("grave", WIDE),
-    "guessed": Kind(
-        "grave",
-        "it is not known whether higher or lower {metric} is better; higher is assumed "
-        "(--lower-is-better {metric})",
+    "wide-margin": grave(WIDE),
+    "guessed": grave(
+        "it is not known whether higher or lower {metric} is better; higher is assumed (--lower-is-better "
+        "{metric})"
     ),
-    "missing": Kind(
-        "grave", "{system} has no {run} on {testset} ({reason}); runs that fail may differ from the others"
+    "missing": grave(
+        "{system} has no {run} on {testset} ({reason}); runs that fail may differ from the others"
     ),
-    "given": Kind("grave", "{text}"),
-    "out-of-reach": Kind("grave", "cannot reach {level}: its smallest p is {p:.3g}"),
-    # caveats
-    "one-replica": Kind("caveat", "{runs}: {what}", no_p=True),
-    "these-runs": Kind("caveat", "says nothing about other runs"),
-    "few-segments": Kind("caveat", "only {units}: {what}", no_p=True),
-    "one-unit": Kind("caveat", "one {unit}: {what}", no_p=True),
+    "given": grave("{text}"),
+    "out-of-reach": grave("cannot reach {level}: its smallest p is {p:.3g}"),
+    "one-replica": Kind("{runs}: {what}", no_p=True),
+    "these-runs": Kind("says nothing about other runs"),
+    "few-segments": Kind("only {units}: {what}", no_p=True),
+    "one-unit": Kind("one {unit}: {what}", no_p=True),
     "few-replicas": Kind(
-        "caveat",
         "{n} runs: a bootstrap of so few rejects too often, and its interval is too narrow (level about "
-        "{level} at a nominal .05, n = {at})",
+        "{level} at a nominal .05, n = {at})"
     ),
-    "zero-variance": Kind("caveat", "zero variance", no_p=True),
-    "segments-dropped": Kind("caveat", "{segments} without a score left out"),
-    "judged-one-only": Kind("caveat", "{n} segments of which one system was judged are left out"),
-    "selection-unknown": Kind("caveat", "the judged {unit}s are taken as chosen at random"),
-    "not-smooth": Kind(
-        "caveat", "{kink} ({system}); the test is linear there, so compare with multi-bootstrap"
-    ),
-    "not-paired": Kind(
-        "caveat", "runs cannot be paired: {n_a} of {a}, {n_b} of {b}; use {instead}", no_p=True
-    ),
-    "margin": Kind("caveat", WIDE),
-    "margin-out-of-reach": Kind("caveat", "the margin {margin:g} is less than this design could show"),
+    "zero-variance": Kind("zero variance", no_p=True),
+    "segments-dropped": Kind("{segments} without a score left out"),
+    "judged-one-only": Kind("{n} segments of which one system was judged are left out"),
+    "selection-unknown": Kind("the judged {unit}s are taken as chosen at random"),
+    "not-smooth": Kind("{kink} ({system}); the test is linear there, so compare with multi-bootstrap"),
+    "not-paired": Kind("runs cannot be paired: {n_a} of {a}, {n_b} of {b}; use {instead}", no_p=True),
+    "margin": Kind(WIDE),
+    "margin-out-of-reach": Kind("the margin {margin:g} is less than this design could show"),
     "noise-ratio-contradicted": Kind(
-        "caveat",
         "the runs contradict the assumption that no system's runs vary more than {ratio:g} times as much "
-        "as another's: tested without it",
+        "as another's: tested without it"
     ),
     "no-run-effect": Kind(
-        "caveat",
         "no effect of runs in the model: outputs of one run are taken as independent; .05 is really .17 "
-        "where the means of runs vary twice as much as that implies, .33 at four times{here}",
+        "where the means of runs vary twice as much as that implies, .33 at four times{here}"
     ),
     "no-interaction": Kind(
-        "caveat",
         "the systems differ more on some segments than on others (F test p {p}), and the model has no "
-        "term for it: for new segments p is too small; `crossed` has one",
+        "term for it: for new segments p is too small; `crossed` has one"
     ),
-    "batches-differ": Kind("caveat", "{text}"),
+    "batches-differ": Kind("{text}"),
     "looks": Kind(
-        "caveat",
         "looks at {metric} on {testset} decided how many runs there are: other p-values are not adjusted "
-        "for looks, and differences settled early are overestimated",
+        "for looks, and differences settled early are overestimated"
     ),
-    "no-more-runs": Kind("caveat", "{system} stays at {most}, since there are no more"),
+    "no-more-runs": Kind("{system} stays at {most}, since there are no more"),
     "unrepeatable": Kind(
-        "caveat", "{replica} was trained with several threads: training it again would give other bytes"
+        "{replica} was trained with several threads: training it again would give other bytes"
     ),
     "disagree": Kind(
-        "caveat", "{other} and {lead} disagree about {n} of {differences}: they ask different questions"
+        "{other} and {lead} disagree about {n} of {differences}: they ask different questions"
     ),
-    "no-clusters": Kind("caveat", "no clusters: {why}"),
-    "no-dev": Kind("caveat", "no scores on the dev set"),
-    "no-spread": Kind("caveat", "a distribution without spread has no density"),
-    "no-crossing": Kind("caveat", "the fit does not cross {alpha:g}: {side} pair is significant"),
-    "open": Kind("caveat", "the interval is open where resampled fits do not cross"),
-    # quiet
-    "looks-settled": Kind("quiet", "settled with {n_a} and {n_b} of at most {most} runs"),
-    "looks-futile": Kind(
-        "quiet", "more runs than {n} (at most {most}) are unlikely ({percent:g}%) to settle it"
-    ),
-    "looks-open": Kind("quiet", "not settled {how}"),
-    "paired": Kind("quiet", "runs paired {how}"),
-    "welch": Kind("quiet", "Welch's t, since n differs"),
-    "not-bca": Kind("quiet", "percentile interval, not BCa: {reason}"),
-    "every-pair": Kind(
-        "quiet",
+    "no-clusters": Kind("no clusters: {why}"),
+    "no-dev": Kind("no scores on the dev set"),
+    "no-spread": Kind("a distribution without spread has no density"),
+    "no-crossing": Kind("the fit does not cross {alpha:g}: {side} pair is significant"),
+    "open": Kind("the interval is open where resampled fits do not cross"),
+    "looks-settled": quiet("settled with {n_a} and {n_b} of at most {most} runs"),
+    "looks-futile": quiet("more runs than {n} (at most {most}) are unlikely ({percent:g}%) to settle it"),
+    "looks-open": quiet("not settled {how}"),
+    "paired": quiet("runs paired {how}"),
+    "welch": quiet("Welch's t, since n differs"),
+    "not-bca": quiet("percentile interval, not BCa: {reason}"),
+    "every-pair": quiet(
         "p of {pairs} pairs of runs: median {median:.4f}, 2.5% {low:.4f}, 97.5% {high:.4f}; p is twice "
-        "the median",
+        "the median"
     ),
-    "no-gradient": Kind("quiet", "no gradient: jackknife pseudo-values"),
-    "pooled-groups": Kind("quiet", "all groups are pooled{why}"),
-    "noise-ratio": Kind(
-        "quiet",
+    "no-gradient": quiet("no gradient: jackknife pseudo-values"),
+    "pooled-groups": quiet("all groups are pooled{why}"),
+    "noise-ratio": quiet(
         "assumes that no system's runs vary more than {ratio:g} times as much as another's (standard "
-        "deviation); run variances shrunk over {number} systems",
+        "deviation); run variances shrunk over {number} systems"
     ),
-    "control-variates": Kind(
-        "quiet",
-        "{n} of {segments} segments judged; with metrics worth {worth:.2f} times as many ({slopes})",
+    "control-variates": quiet(
+        "{n} of {segments} segments judged; with metrics worth {worth:.2f} times as many ({slopes})"
     ),
-    "scope": Kind("quiet", "this test set and {n} runs only"),
+    "scope": quiet("this test set and {n} runs only"),
 }
-"""All kinds of notes, by code, in the order in which they are told."""
+"""All kinds of notes, by code, in the order in which they are told: the gravest first."""
 
-FOREIGN = Kind("caveat")
+FOREIGN = Kind()
 """Notes of other packages with codes of their own."""
 
 _PLACE = {code: place for place, code in enumerate(NOTES)}

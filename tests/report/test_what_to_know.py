@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from replitune.notes import Note
+from replitune.notes import Note, note
 from replitune.report.page import page
+from replitune.report.page_numbers import odd_runs
 from replitune.report.segment_browser import Segments, embedded, page_data
 from replitune.report.terminal import comparison_lines
 from replitune.results.summary import summarise_answers
@@ -30,16 +31,16 @@ def test_replicas_that_could_not_be_made_are_told():
 
 
 def test_a_note_of_several_pairs_is_told_once():
-    note = Note("few-documents", "2 documents are few")
-    tests = [replace(RESULT, a=a, b=b, notes=(note,)) for a, b in ("ab", "ac", "bc")]
+    own = Note("few-documents", "2 documents are few")
+    tests = [replace(RESULT, a=a, b=b, notes=(own,)) for a, b in ("ab", "ac", "bc")]
     cell = result_of(*tests, means={"a": 40.0, "b": 38.0, "c": 39.0})
     (said,) = material(cell).summary.trust
     assert said.text == "2 documents are few (a and b)"
 
 
 def test_code_in_a_note_is_code_on_the_page_and_plain_on_a_terminal():
-    note = Note("shared-seeds", "if r < 1, use `a & b`")
-    cell = result_of(replace(RESULT, notes=(note,)))
+    own = Note("shared-seeds", "if r < 1, use `a & b`")
+    cell = result_of(replace(RESULT, notes=(own,)))
     said = material(cell)
     assert "<li>If r &lt; 1, use <code>a &amp; b</code>.</li>" in page(said, {}, {}, {})
     lines = "\n".join(comparison_lines([cell], "pairs", said.summary))
@@ -77,3 +78,11 @@ def test_embedded_json_cannot_end_its_element():
 def test_replicas_that_cannot_be_made_again_are_named():
     (said,) = material(result_of(RESULT), unrepeatable=["nmt seed-001"]).summary.trust
     assert (said.code, said.text[:12]) == ("unrepeatable", "nmt seed-001")
+
+
+def test_a_run_is_odd_if_a_note_is_about_it_whatever_the_system_is_called():
+    name = "m run-001 x"
+    far = note("unstable-run", run="run-002", systems=[name], sd=9.0, without="")
+    cell = result_of(replace(RESULT, b=name, notes=(far,)), means={"a": 40.0, name: 38.0})
+    assert odd_runs(cell, name) == ["run-002"]
+    assert odd_runs(cell, "a") == []

@@ -60,6 +60,22 @@ def test_what_is_written_is_read(result: Result, tmp_path: Path):
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), path.name
 
 
+def test_details_of_a_test_of_another_package_stay(result: Result, tmp_path: Path):
+    """Whatever they are called: also like a column of the files."""
+    own = {"won": 0.5, "mine": 2.5, "p": 9.0, "mine_a": 1.0}
+    test = replace(result.tests[0], details=own)
+    brought = replace(result, tests=(test, *result.tests[1:]))
+    brought.write(tmp_path)
+    found = Result.read(tmp_path, "counts")
+    assert found.tests[0].details == own
+    assert found.tests[0].p == test.p
+    assert found.tests[0].swapped().details == {"lost": 0.5, "mine": 2.5, "p": 9.0, "mine_b": 1.0}
+    for cell in (brought, found):
+        said = cell.as_json()["pairs"][0]["methods"][test.method]
+        assert said["details"] == {"mine": 2.5, "p": 9.0, "mine_a": 1.0}
+        assert (said["p"], said["won"]) == (test.p, 0.5)
+
+
 def test_notes_are_rows_and_their_texts_are_the_column_note(result: Result, tmp_path: Path):
     result.write(tmp_path)
     notes = pq.read_table(tmp_path / "counts.notes.parquet").to_pylist()

@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import PairedExchange
 from replitune.significance.kernels.free import FreeExchange, _listed, draw_subsets
 from replitune.significance.kernels.permutation import draw_permutations, place_bounds, scratch_of
 from replitune.significance.kernels.random import GAMMA, aligned, exact_dtype, keys_of, mix_words
-from replitune.significance.kernels.slots import TABLE, SlotExchange
+from replitune.significance.kernels.slots import TABLE, SlotExchange, distinct_rows
 
 
 def word(keys: np.ndarray, c: int) -> np.ndarray:

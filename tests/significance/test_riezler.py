@@ -14,7 +14,7 @@ from replitune.metrics.bleu import Bleu
 from replitune.metrics.length import Length
 from replitune.metrics.ter import Ter
 from replitune.significance.critical import TINIEST
-from replitune.significance.exact import coin_sums
+from replitune.significance.exchange import coin_sums
 from significance.calls import riezler
 from significance.exchange_models import close, compare, counts, every_swap, means, share, system
 from significance.one_testset import run_tests

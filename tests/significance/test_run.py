@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated, Literal
 
 import numpy as np
@@ -16,10 +16,9 @@ from replitune.significance.base import TestResult
 from replitune.significance.draws import named_draws
 from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.one_system import summarise
-from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.run import histogram
-from replitune.significance.settings import Baseline
+from replitune.significance.settings import Baseline, pairs_of_systems
 from significance.exchange_models import Counts, counts, means, system
 from significance.one_testset import run_tests
 
@@ -253,7 +252,6 @@ class _Point:
         return self.target
 
 
-@dataclass(frozen=True)
 class Coin(SignificanceTest):
     """A third party's test: p is what a coin says."""
 

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from replitune.cli.options import add_settings, given_settings
 from replitune.cli.stores import add_manifest, add_store_options, given_pairs, given_stores
 from replitune.errors import ReplituneError
-from replitune.results.decimals import decimals_of
+from replitune.results.numbers import decimals_of
 from replitune.significance.looks.record import Record
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import TestSettings
-from replitune.significance.studies.pairs import with_systems
+from replitune.significance.studies.pilot import with_systems
 from replitune.significance.studies.settings import PlanningSettings
 from replitune.statistics.segments import SegmentStatistics
 

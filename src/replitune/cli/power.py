@@ -19,7 +19,7 @@ from replitune.cli.options import add_settings, given_settings
 from replitune.cli.stores import add_manifest, add_store_options, chosen_stores, given_pairs, given_stores
 from replitune.errors import ReplituneError
 from replitune.significance.settings import TestSettings
-from replitune.significance.studies.pairs import with_systems
+from replitune.significance.studies.pilot import with_systems
 from replitune.significance.studies.settings import PlanningSettings, PowerSettings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from replitune.cli.options import add_seed, pairs_of
 from replitune.errors import ReplituneError
 from replitune.settings import from_text, read
 from replitune.significance.settings import Pairs, Weight
-from replitune.significance.studies.pairs import with_systems
+from replitune.significance.studies.pilot import with_systems
 from replitune.statistics.segments import SegmentStatistics
 from replitune.statistics.store import read_stores
 

@@ -20,10 +20,9 @@ from replitune.replicas import UNGROUPED, Design, same_shares
 from replitune.settings import WRONG, Path_, Reading, plain, settings_of
 from replitune.significance.looks.plan import require_followed
 from replitune.significance.looks.settings import LookSettings
-from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import PEOPLE, TESTS
 from replitune.significance.run import counting_samples
-from replitune.significance.settings import Baseline
+from replitune.significance.settings import Baseline, pairs_of_systems
 from replitune.tuners import TUNERS, list_tuners
 
 Complain = Callable[..., Any]

@@ -27,7 +27,7 @@ from replitune.settings import plain
 from replitune.significance.looks.plan import make_plan
 from replitune.significance.looks.record import Plan, Record, read_record
 from replitune.significance.looks.settings import LookSettings
-from replitune.significance.pairs import pairs_of_systems
+from replitune.significance.settings import pairs_of_systems
 
 
 class Experiment:

@@ -13,7 +13,7 @@ from replitune.errors import ReplituneError
 from replitune.meta.human import HumanJudgements
 from replitune.meta.human_cells import cell_means, note_on_counting
 from replitune.meta.scores import Scores, human_scores
-from replitune.significance.pairs import require_system
+from replitune.significance.settings import require_system
 from replitune.statistics.segments import SegmentStatistics
 
 

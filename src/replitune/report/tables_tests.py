@@ -99,6 +99,7 @@ def pairs(material: Material) -> Table:
     rows = test_rows(material)
     noticed = any(published_name(cell) for cell in material.cells)
     counted = any(result.details.get("won") is not None for _, result in rows)
+    own = dict.fromkeys(name for _, result in rows for name in result.columns["details"])
     return Table(
         title="Differences and their tests",
         said=material.sentences,
@@ -142,7 +143,7 @@ def pairs(material: Material) -> Table:
             ),
             Column("generalises to", "generalises_to", lambda _, result: generalises_to(result)),
             *exact("scope", "run_kind", "note"),
-            *(Column(None, name, _detail(name)) for name in DETAILS),
+            *(Column(None, name, _detail(name)) for name in (*DETAILS, *own)),
         ),
         rows=rows,
         filters=4,

@@ -25,10 +25,9 @@ from replitune.significance.draws import named_draws
 from replitune.significance.intervals import overlap_ratio
 from replitune.significance.looks.record import Record
 from replitune.significance.one_system import SystemSummary, summarise, summarise_suite
-from replitune.significance.pairs import require_system
 from replitune.significance.registry import leading
 from replitune.significance.run import TestSetScores, run_tests, tests_on
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import TestSettings, require_system
 from replitune.statistics.findings import Finding, copies, matter_to
 from replitune.statistics.lazy import ChosenSystems
 from replitune.statistics.segments import SegmentStatistics

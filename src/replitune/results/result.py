@@ -19,7 +19,7 @@ from replitune.metrics.base import Direction
 from replitune.notes import Note, note_text
 from replitune.replicas import Replica
 from replitune.results.answer import Answer, answers_of
-from replitune.results.decimals import decimals_of
+from replitune.results.numbers import decimals_of
 from replitune.results.wording import base_name, title, word_of
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import Ranking, rank_systems
@@ -321,7 +321,7 @@ class Result:
             pair["methods"][result.method] = {
                 "delta": result.delta,
                 **{name: getattr(result, name) for name in METHOD_FIELDS},
-                **result.details,
+                **result.columns,
                 "variances": [vars(source) for source in result.variances],
                 "notes": [msgspec.to_builtins(note) for note in result.notes],
             }
@@ -363,7 +363,7 @@ class Result:
         """Rows and columns of each file, by what its name adds to that of the metric."""
         from replitune.results import rows
 
-        tests = [{**vars(row), **row.details, "note": row.note} for row in self.tests]
+        tests = [{**vars(row), **row.columns, "note": row.note} for row in self.tests]
         systems = [row for summary in self.systems.values() for row in _system_rows(summary)]
         overlaps = [{**vars(item), "note": item.note} for item in self.overlaps]
         variances = [

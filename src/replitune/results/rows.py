@@ -41,8 +41,10 @@ TESTS = _schema(
     (pa.int64(), "samples seed"),
     (pa.string(), "scope run_kind"),
     (pa.float64(), " ".join(DETAILS)),
+    (pa.map_(pa.string(), pa.float64()), "details"),
     (pa.string(), "note"),
 )
+
 JUDGED_TESTS = pa.unify_schemas([TESTS, _schema((pa.float64(), " ".join(OF_PEOPLE)))])
 SYSTEMS = _schema(
     (pa.string(), "system statistic replica"),
@@ -181,7 +183,8 @@ def read_tests(path: str | Path) -> list[dict[str, Any]]:
     table = read_table(path, JUDGED_TESTS if "judged" in _read(path).column_names else TESTS)
     for row in table:
         counted = {name: row.pop(name) for name in (*DETAILS, *OF_PEOPLE) if name in row}
-        row["details"] = {name: value for name, value in counted.items() if value is not None}
+        known = {name: value for name, value in counted.items() if value is not None}
+        row["details"] = {**known, **dict(row["details"])}
     return table
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 from replitune.errors import ReplituneError, did_you_mean
 from replitune.metrics.base import Metric
 from replitune.replicas import same_shares
-from replitune.settings import about, read, settings_of
+from replitune.settings import about
 from replitune.significance.base import Comparison
 from replitune.statistics.systems import SystemStatistics
+
+if TYPE_CHECKING:
+    from replitune.significance.system_parts import SystemParts
+
+    Replicated = SystemStatistics | SystemParts
 
 Alternative = Annotated[
     Literal["two-sided", "greater", "less"],
@@ -37,34 +42,6 @@ ReplicaOfB = Annotated[str | None, about("The run of B, if not `replica`.")]
 Folded = Annotated[
     Literal["folded"] | None, about("`folded`: count as Fu et al. 2016 and sacrebleu do; not a valid test.")
 ]
-
-
-class Replicated(Protocol):
-    """What must be known of a system to group and pair its replicas."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def replicas(self) -> tuple[str, ...]: ...
-    @property
-    def groups(self) -> tuple[str | None, ...]: ...
-    @property
-    def n(self) -> int: ...
-
-
-def options_iv(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a call, checked and converted as the signature of the function declares them."""
-    declared = settings_of(function)
-    for name, value in options.items():
-        if name in declared:
-            options[name] = read(declared[name].type, value, name)
-        elif name == "samples":
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ReplituneError("`samples` must be a positive integer", found=repr(value))
-            options[name] = int(value)
-        elif name in ("alpha", "confidence") and not 0 < value < 1:
-            raise ReplituneError(f"`{name}` must be between 0 and 1", found=repr(value))
-    return options
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,7 +175,7 @@ class TestResult:
     """How p was adjusted: max-t, holm, bh, none."""
     notes: tuple[Note, ...] = ()
     details: dict[str, float] = field(default_factory=dict, repr=False)
-    """Values that only some methods report, by their names in `DETAILS` and `OF_PEOPLE`."""
+    """Values that only some methods report: those in `DETAILS` and `OF_PEOPLE`, and a test's own."""
     p_values: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     """(n_a, n_b) p of each pair of replicas, where each pair was tested by itself."""
     distribution: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
@@ -192,6 +192,13 @@ class TestResult:
     @property
     def note(self) -> str | None:
         return note_text(self.notes)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """`details` as in files: a column for each that is declared, and in `details` all others."""
+        others = {**self.details}
+        declared = {name: others.pop(name) for name in (*DETAILS, *OF_PEOPLE) if name in others}
+        return {**declared, "details": others}
 
     def swapped(self) -> TestResult:
         """The same result with A and B exchanged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -180,6 +180,20 @@ class ScoredPair(ABC):
     def delta(self) -> float:
         return self.scores[1] - self.scores[0]
 
+    def row_of(self, comparisons: Sequence[Comparison], **columns: Any) -> TestResult:
+        """A row with what all rows say; comparisons: on the test sets of a suite, or one."""
+        first = comparisons[0]
+        return TestResult(
+            a=first.a.name,
+            b=first.b.name,
+            score_a=self.scores[0],
+            score_b=self.scores[1],
+            delta=self.delta,
+            segments=sum(c.segments for c in comparisons),
+            documents=sum(c.n_documents for c in comparisons),
+            **columns,
+        )
+
     @property
     def slack(self) -> float:
         """Scores that differ by no more are equal; standard errors up to this are 0."""
@@ -221,21 +235,15 @@ class Contrast(ScoredPair):
         if self.replicas is not None:
             r, s = self.replicas
             columns = {"replica_a": a.replicas[r], "replica_b": b.replicas[s], **columns}
-        return TestResult(
+        return self.row_of(
+            [self.comparison],
             method=self.method,
-            a=a.name,
-            b=b.name,
-            score_a=self.scores[0],
-            score_b=self.scores[1],
-            delta=self.delta,
             p=p,
             alternative=self.alternative,
             unit=self.unit,
             aggregation=self.aggregation,
             n_a=a.n,
             n_b=b.n,
-            segments=self.comparison.segments,
-            documents=self.comparison.n_documents,
             scope=self.scope,
             run_kind=kind_of_runs((*a.replicas, *b.replicas), self.design),
             notes=without_none(*notes),

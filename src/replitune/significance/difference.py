@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replitune.errors import ReplituneError
-from replitune.significance.base import Comparison, TestResult
+from replitune.significance.base import Comparison
 from replitune.significance.counting import ScoredPair
 from replitune.significance.critical import Layers, Parts, layers
 
@@ -74,21 +73,6 @@ class Difference(ScoredPair):
             "ci_high": self.delta + reach,
             "ci_level": confidence,
         }
-
-    def row(self, comparisons: Sequence[Comparison], **columns: Any) -> TestResult:
-        """The row of a test of the mean over runs, on all test sets of a suite."""
-        first = comparisons[0]
-        return TestResult(
-            a=first.a.name,
-            b=first.b.name,
-            score_a=self.scores[0],
-            score_b=self.scores[1],
-            delta=self.delta,
-            aggregation="mean",
-            segments=sum(c.segments for c in comparisons),
-            documents=sum(c.n_documents for c in comparisons),
-            **columns,
-        )
 
 
 def margin_iv(margin: float, comparison: Comparison) -> None:

@@ -326,12 +326,8 @@ def named_draws(testset: str, seed: int) -> Draws:
     )
 
 
-def draws_of(rng: np.random.Generator | None, draws: Draws | None) -> Draws:
-    """`draws` if given, else fresh ones from `rng`."""
-    if draws is not None:
-        return draws
-    if rng is None:
-        raise TypeError("give a Generator as `rng`")
+def draws_of(rng: np.random.Generator) -> Draws:
+    """Fresh draws."""
     return Draws(SegmentDraws.from_rng(rng), lambda name: PoolDraws.from_rng(rng), lambda name: rng)
 
 

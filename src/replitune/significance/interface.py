@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self, dataclass_transform
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from replitune.errors import ReplituneError
 from replitune.replicas import Design
 from replitune.settings import read, settings_of
 from replitune.significance.arguments import system_iv
-from replitune.significance.base import Comparison, Scope, TestResult, Unit
+from replitune.significance.base import OTHER_SIDE, Comparison, Scope, TestResult, Unit
 from replitune.significance.counting import Contrast
 from replitune.significance.draws import Draws, draws_of
 from replitune.significance.system_parts import Analyses
@@ -71,7 +71,7 @@ class Context:
     @cached_property
     def draws(self) -> Draws:
         """Draws of segments, documents and outputs, the same for all tests."""
-        return draws_of(self.rng, None) if self.shared is None else self.shared
+        return draws_of(self.rng) if self.shared is None else self.shared
 
     @property
     def drew(self) -> bool:
@@ -94,10 +94,10 @@ class Context:
         )
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class SignificanceTest(ABC):
-    """A test of two systems. A subclass is a frozen dataclass whose settings are declared fields
-    (`replitune.settings.about`)."""
+    """A test of two systems. The annotated fields of a subclass are its settings
+    (`replitune.settings.about`); it becomes a frozen dataclass of them."""
 
     name: ClassVar[str]
     cited: ClassVar[str]
@@ -107,9 +107,20 @@ class SignificanceTest(ABC):
     takes_design: ClassVar[bool] = False
     """Whether it can tell samples of a run from runs."""
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
     def __post_init__(self) -> None:
         for name, setting in settings_of(type(self)).items():
             object.__setattr__(self, name, read(setting.type, getattr(self, name), name))
+
+    def turned(self) -> Self:
+        """The test of (A, B) for (B, A)."""
+        names = {"replica_a": "replica_b", "replica_b": "replica_a"}
+        settings = {names.get(name, name): value for name, value in vars(self).items()}
+        if "alternative" in settings:
+            settings["alternative"] = OTHER_SIDE[settings["alternative"]]
+        return type(self)(**settings)
 
     @abstractmethod
     def run(self, context: Context) -> TestResult:

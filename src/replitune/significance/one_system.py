@@ -33,7 +33,7 @@ from replitune.significance.next_run import prediction_interval
 from replitune.significance.registry import INTERVALS
 from replitune.significance.run import TestSetScores, run_scores
 from replitune.significance.system_parts import analyse
-from replitune.significance.tests.fu_bootstrap import NO_VARIANCE, replica_counts
+from replitune.significance.tests.bootstraps import NO_VARIANCE, replica_counts
 from replitune.statistics.systems import SystemStatistics
 
 ONE_SEGMENT = note("one-unit", unit="segment, or none", what="nothing to draw from")
@@ -269,14 +269,9 @@ def summarise(
         s_dev = sd(metric.score(dev.sums))
         if s_dev is None:
             notes["s_dev"] = (one_replica(kind),)
-    given = {"samples": samples, "confidence": 1 - alpha}
     drawn = {
         entry.id: INTERVALS[entry.name](
-            metric,
-            system,
-            documents,
-            shared,
-            **iv.options_iv(INTERVALS[entry.name], {**given, **entry.options}),
+            metric, system, documents, shared, samples=samples, confidence=1 - alpha, **entry.options
         )
         for entry in INTERVALS.entries(intervals)
     }

@@ -10,9 +10,9 @@ that swapping A and B changes no p.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,12 @@ from replitune.metrics.base import Metric
 from replitune.notes import Note, note, without_none
 from replitune.registry import Entry
 from replitune.replicas import Design, sampled_runs
-from replitune.significance.base import OTHER_SIDE, Comparison, TestResult
+from replitune.significance.base import Comparison, TestResult
 from replitune.significance.draws import Draws, named_draws
 from replitune.significance.interface import Context, SignificanceTest
 from replitune.significance.next_run import next_runs
-from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import LEAD, TESTS
-from replitune.significance.settings import Correction, Pairs, TestSettings
+from replitune.significance.settings import Correction, Pairs, TestSettings, pairs_of_systems
 from replitune.significance.system_parts import Analyses, has_documents, same_replicas
 from replitune.statistics.systems import SystemStatistics
 from replitune.streams import stream
@@ -167,7 +166,7 @@ def run_tests(
         }
         if pair == (first, second):
             return _rows(test, id, contexts, segments, seed)
-        rows = _rows(turned(test), id, contexts, segments, seed)
+        rows = _rows(test.turned(), id, contexts, segments, seed)
         return {metric: row.swapped() for metric, row in rows.items()}
 
     # only pairs that are being tested are in memory, so many pairs need no more than a few
@@ -219,10 +218,7 @@ def _rows(
         results = test.run_together(group)
         used = seed if any(context.drew for context in group) else None
         for metric, context, row in zip(metrics, group, results, strict=True):
-            scored = sum(comparison.segments for comparison in context.comparisons)
-            notes = without_none(
-                *row.notes, dropped_note(segments - scored), documents_note(row, *context.comparisons)
-            )
+            notes = (*row.notes, *_notes(row, context.comparisons, segments))
             rows[metric] = replace(row, method=id, seed=used, notes=notes)
     return rows
 
@@ -246,19 +242,17 @@ def scored_by_both(comparison: Comparison) -> Comparison:
     )
 
 
-def documents_note(result: TestResult, comparison: Comparison, *others: Comparison) -> Note | None:
-    """A note that a test ignores documents, unless it says so itself, as tests on suites do."""
-    says_so = others or any(one.code == "documents-ignored" for one in result.notes)
-    if says_so or result.unit != "segment" or not has_documents(comparison.documents):
-        return None
-    documents = f"{comparison.n_documents} documents"
-    return note("documents-ignored", documents=documents, cost=" (see `unit: document`)")
-
-
-def dropped_note(segments: int) -> Note | None:
-    if segments == 0:
-        return None
-    return note("segments-dropped", segments=f"{segments} segment{'s' if segments > 1 else ''}")
+def _notes(row: TestResult, comparisons: Sequence[Comparison], segments: int) -> Iterator[Note]:
+    """What is said of any test: that segments have no score, and that it ignores documents, unless it
+    says so itself, as tests on suites do."""
+    dropped = segments - sum(comparison.segments for comparison in comparisons)
+    if dropped:
+        yield note("segments-dropped", segments=f"{dropped} segment{'s' if dropped > 1 else ''}")
+    first, *others = comparisons
+    says_so = others or any(one.code == "documents-ignored" for one in row.notes)
+    if row.unit == "segment" and not says_so and has_documents(first.documents):
+        documents = f"{first.n_documents} documents"
+        yield note("documents-ignored", documents=documents, cost=" (see `unit: document`)")
 
 
 def _alike(contexts: Mapping[str, Context]) -> list[list[str]]:
@@ -268,15 +262,6 @@ def _alike(contexts: Mapping[str, Context]) -> list[list[str]]:
         a, b = context.comparison.a, context.comparison.b
         groups.setdefault((a.replicas, a.groups, b.replicas, b.groups), []).append(metric)
     return list(groups.values())
-
-
-def turned(test: SignificanceTest) -> SignificanceTest:
-    """The test of (A, B) for (B, A)."""
-    own = {one.name: getattr(test, one.name) for one in fields(test)}
-    changed = {"replica_a": own.get("replica_b"), "replica_b": own.get("replica_a")}
-    if "alternative" in own:
-        changed["alternative"] = OTHER_SIDE[own["alternative"]]
-    return replace(test, **{name: value for name, value in changed.items() if name in own})
 
 
 def adjusted(

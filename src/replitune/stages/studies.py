@@ -82,7 +82,7 @@ class Study(StoreStage):
 
     def statistics(self) -> list[SegmentStatistics]:
         """The statistics on the test set, or on each test set of a suite."""
-        from replitune.significance.studies.pairs import with_systems
+        from replitune.significance.studies.pilot import with_systems
         from replitune.statistics.store import read_systems
 
         return [
@@ -190,12 +190,11 @@ def power_rows(
 
     from replitune.results.comparing import compare
     from replitune.significance.difference import margin_iv
-    from replitune.significance.pairs import pairs_of_systems
     from replitune.significance.registry import LEAD
+    from replitune.significance.settings import pairs_of_systems
     from replitune.significance.studies import power
     from replitune.significance.studies.cheapest import cheapest, proposal_lines
-    from replitune.significance.studies.pairs import pair_of, replicated_pairs
-    from replitune.significance.studies.pilot import pilot
+    from replitune.significance.studies.pilot import pair_of, pilot, replicated_pairs
 
     rows: list[PowerRow] = []
     for cell in cells:
@@ -261,9 +260,9 @@ def replication_rows(
 
     from replitune.report.terminal import print_table
     from replitune.report.terminal_studies import small_experiments
-    from replitune.results.decimals import decimals_of
+    from replitune.results.numbers import decimals_of
     from replitune.significance.studies.calibrate import registered
-    from replitune.significance.studies.pairs import replicated_pairs
+    from replitune.significance.studies.pilot import replicated_pairs
     from replitune.significance.studies.replication import replicate
     from replitune.streams import stream
 

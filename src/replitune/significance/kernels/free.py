@@ -23,10 +23,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from replitune.significance.kernels.distinct import distinct_rows
 from replitune.significance.kernels.exchange import _look_up, _tabulate
 from replitune.significance.kernels.mixing import mix
 from replitune.significance.kernels.random import FURTHER, GAMMA, aligned, exact_dtype, in_lines
+from replitune.significance.kernels.slots import distinct_rows
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _S1, _S2, _S4, _S6, _S32, _S56 = (np.uint64(s) for s in (1, 2, 4, 6, 32, 56))

@@ -16,9 +16,8 @@ from replitune.registry import Entry
 from replitune.settings import Path_
 from replitune.significance.looks.record import Plan, make_sizes
 from replitune.significance.looks.settings import FEWEST, LookSettings
-from replitune.significance.pairs import pairs_of_systems
 from replitune.significance.registry import LEAD
-from replitune.significance.settings import TestSettings
+from replitune.significance.settings import TestSettings, pairs_of_systems
 
 FOLLOWED = {"scope": ("both", "runs"), "noise_ratio": ("none",)}
 """The values that looks can follow, of options of the test that have others, too."""

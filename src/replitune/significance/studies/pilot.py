@@ -15,8 +15,9 @@ components are cut off at 0: with three runs, nominal 90% are 80%.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ from replitune.replicas import same_shares
 from replitune.significance.base import Comparison
 from replitune.significance.components import Components, components, sides_of
 from replitune.significance.critical import Drawn
+from replitune.significance.settings import pairs_of_systems, require_system
 from replitune.significance.system_parts import FEWEST_UNITS, analyse, effective_units, unit_of, weighted
 from replitune.significance.variances import REST, RUNS, VarianceRow
+from replitune.statistics.segments import SegmentStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,3 +257,32 @@ def model_of(rows: Sequence[VarianceRow], segments: int) -> VarianceModel:
         np.array(rest)[:, np.newaxis] * per_unit,
         np.array([1 / per_unit]),
     )
+
+
+def with_systems(store: SegmentStatistics, names: Sequence[str]) -> SegmentStatistics:
+    for name in names:
+        require_system(name, list(store.systems))
+    return replace(store, systems={name: store.systems[name] for name in names})
+
+
+def pair_of(store: SegmentStatistics, a: str, b: str) -> Comparison:
+    return Comparison(store.metric, store.systems[a], store.systems[b], store.documents)
+
+
+def replicated_pairs(store: SegmentStatistics, pairs: Any, fewest: int) -> Iterator[Comparison]:
+    """The pairs whose systems have enough replicas; the others are named on the terminal."""
+    wanted = pairs_of_systems(pairs, list(store.systems))
+    short = {name: s.n for name, s in store.systems.items() if s.n < fewest}
+    kept = [pair for pair in wanted if not short.keys() & set(pair)]
+    if not kept:
+        raise ReplituneError(
+            f"no pair of systems with {fewest} runs each",
+            found=", ".join(f"{s.n} of {name}" for name, s in store.systems.items()),
+            fix="tune or train each system once more",
+        )
+    for a, b in wanted:
+        if (a, b) in kept:
+            yield pair_of(store, a, b)
+        else:
+            scarce = [f"{short[name]} of {name}" for name in (a, b) if name in short]
+            print(f"  {b} - {a}: left out, too few runs ({', '.join(scarce)})")

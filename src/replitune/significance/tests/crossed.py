@@ -14,7 +14,6 @@ next run of B would beat the next run of A, and how each single run changes p.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -49,7 +48,6 @@ UnitOrAuto = Annotated[
 ]
 
 
-@dataclass(frozen=True)
 class Crossed(SignificanceTest):
     """Test that expected scores are equal; on a suite, delta is the weighted sum over its test sets.
 
@@ -164,9 +162,10 @@ class Crossed(SignificanceTest):
                 alone = [pair_of(a, b) for a, b in zip(parts_a, parts_b, strict=True)]
                 details |= better_on(alone, context.alpha)
         word = "document" if all(of == "document" for of in units) else "segment"
-        return pair.row(
+        return pair.row_of(
             comparisons,
-            method="crossed",
+            method=self.name,
+            aggregation="mean",
             p=p,
             alternative=self.alternative,
             unit="replica" if scope == "runs" else word,

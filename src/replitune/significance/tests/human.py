@@ -219,7 +219,6 @@ def pair_of(comparison: Comparison, scope: str = "both", unit: str = "auto") -> 
     return HumanPair(a, b, sample, word, scope == "both" and several)
 
 
-@dataclass(frozen=True)
 class Human(SignificanceTest):
     """Test equal expected judgements."""
 
@@ -261,9 +260,10 @@ class Human(SignificanceTest):
             if context.margin is not None:
                 details |= pair.within(context.margin, comparison.metric.sign)
         replicas = [a.metric.controls[side.name].replicas for side in (a, b)]
-        return pair.row(
+        return pair.row_of(
             [comparison],
-            method="human",
+            method=self.name,
+            aggregation="mean",
             p=p,
             alternative=self.alternative,
             unit=pair.word,

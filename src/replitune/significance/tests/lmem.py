@@ -48,7 +48,6 @@ INTERACTION = 0.01
 """p of the F test below which systems are said to differ more on some segments than on others."""
 
 
-@dataclass(frozen=True)
 class Lmem(SignificanceTest):
     """Test equal expected scores under the model.
 

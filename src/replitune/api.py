@@ -12,7 +12,7 @@ what to do. For the same seed, the numbers equal those of the command line to th
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec.structs import replace as with_fields
 
-from replitune.errors import ReplituneError, did_you_mean
+from replitune.errors import ReplituneError, did_you_mean, option
 from replitune.extras import needs
+from replitune.readers.names import listed, named_outputs
 from replitune.readers.settings import ColumnNames
 from replitune.registry import Entry
 from replitune.replicas import Design
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from replitune.statistics.outputs import Lines
     from replitune.statistics.segments import SegmentStatistics
 
-    Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Sequence[Any]]
+    Table: TypeAlias = pd.DataFrame | pa.Table | Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]
 else:  # the parameters are settings, so their types are looked at
     ArrayLike = ComparisonReport = Report = Table = Any
     Lines = str | Path | Sequence[str]
@@ -80,7 +81,7 @@ FirstSegment = Annotated[
 @explained
 def compare(
     refs: Lines | Sequence[Lines],
-    systems: Mapping[str, Sequence[Lines] | Mapping[str, Sequence[Lines]]],
+    systems: Mapping[str, Iterable[Lines] | Mapping[str, Iterable[Lines]]],
     metrics: Annotated[
         Sequence[str | Mapping[str, Any] | Entry],
         about("Metrics, with options as METRIC:key=value,... (docs/metrics.md).", min_length=1),
@@ -106,8 +107,9 @@ def compare(
         The references: a list of lines, the path of a file (text, prepared test set, TSV, WMT XML
         or SGM), or, for several references, a list of these (with paths as `Path`).
     systems
-        From the name of a system to the outputs of its runs, each a list of lines or a path; or to a
-        mapping from each run to the outputs of its samples: ``{"prompt1": [...], "prompt2": [...]}``.
+        From the name of a system to the outputs of its runs, each a list of lines or a path (or
+        ``Path.glob()``, in natural order); or to a mapping from each run to the outputs of its
+        samples: ``{"prompt1": [...], "prompt2": [...]}``.
     design
         What replicas are: ``"runs"``; ``"samples"`` that are independent for each segment; or
         ``"nested"``, samples of runs. By default ``"runs"``, unless the files or the columns of the
@@ -123,13 +125,15 @@ def compare(
         ``print`` it; see its ``summary``, ``answers``, ``table``, ``to_frame``, ``to_latex``, ``plot``.
     """
     from replitune.metrics.registry import METRICS
-    from replitune.readers.names import named_outputs
     from replitune.statistics.outputs import Outputs, read_outputs
     from replitune.statistics.scoring import Scored, Scorer
     from replitune.statistics.texts import TextChecks, exchanged
 
     entries = METRICS.entries(metrics)
     tests = _tests(baseline, settings, [entry.id for entry in entries], human)
+    refs = listed(refs)
+    if not isinstance(refs, str | Path):
+        refs = [listed(text) for text in refs]
     name, given = _read_references(refs, documents, source)
     scorers = [Scorer(entry, given, testset) for entry in entries]
     checks = TextChecks(given.references, given.source)
@@ -178,7 +182,7 @@ def compare(
 
 @explained
 def scores(
-    table: Table | str | Path | Sequence[str | Path] | Mapping[str, Sequence[str | Path]],
+    table: Table | str | Path | Iterable[str | Path] | Mapping[str, Iterable[str | Path]],
     *,
     metrics: Annotated[
         Sequence[str] | None, about("The metrics of the table to compare by; by default all.")
@@ -222,10 +226,11 @@ def scores(
     ----------
     table
         A row for each system, run and segment: a DataFrame, a pyarrow table, a mapping of columns,
-        or paths of files, recognised by their content: CSV, TSV, JSON lines, Parquet, and what some
-        programs write (docs/compare.md). If the files do not name their systems, a mapping from each
-        system to the paths of its runs: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The
-        columns are system, replica (or seed, run), segment (or id) and score; perhaps metric,
+        records (mappings, a row each), or paths of files, as ``Path.glob()`` gives them, recognised
+        by their content: CSV, TSV, JSON lines, Parquet, and what some programs write
+        (docs/compare.md). If the files do not name their systems, a mapping from each system to the
+        paths of its runs: ``{"base": ["b1.jsonl", "b2.jsonl"], "new": [...]}``. The columns are
+        system, replica (or seed, run), segment (or id) and score; perhaps prompt, sample, metric,
         testset, language and document. Without a column of segments there is one score for each
         run, and the test asks about new runs on this test set.
     design, **settings
@@ -245,16 +250,17 @@ def scores(
 
     names: ColumnNames = read_settings(ColumnNames, dict(columns or {}), "columns")
     wanted = metrics or ()
-    if isinstance(table, str | Path):
-        table = [table]
-    if isinstance(table, list | tuple):
-        rows = read_scores(table, names, metrics=wanted)
-    elif isinstance(table, Mapping) and all(map(_are_paths, table.values())):
-        each = [(system, path) for system, paths in table.items() for path in paths]
+    content: Any = [table] if isinstance(table, str | Path) else listed(table)
+    if isinstance(content, Mapping):
+        content = {name: listed(column) for name, column in content.items()}
+    if _are_paths(content):
+        rows = read_scores(content, names, metrics=wanted)
+    elif isinstance(content, Mapping) and all(map(_are_paths, content.values())):
+        each = [(system, path) for system, paths in content.items() for path in paths]
         systems, paths = zip(*each, strict=True)
         rows = read_scores(paths, names, systems, wanted)
     else:
-        rows = [rows_in_memory(table, names, wanted)]
+        rows = [rows_in_memory(content, names, wanted)]
     given = arrange(
         rows,
         metrics=metrics,
@@ -488,17 +494,18 @@ def _design_of(said: Design | None, kinds: Collection[Design]) -> tuple[Design, 
         return said or "runs", ()
     if "nested" in kinds:
         return "nested", ("the outputs of a run are its samples",)
-    return "samples", ("the outputs in a file are samples (runs: --design runs)",)
+    return "samples", (f"the outputs in a file are samples (if they are runs: {option('design', 'runs')})",)
 
 
 def _runs(
-    system: str, runs: Sequence[Lines] | Mapping[str, Sequence[Lines]]
+    system: str, runs: Iterable[Lines] | Mapping[str, Iterable[Lines]]
 ) -> tuple[Sequence[Lines], Sequence[str]]:
     """The outputs of a system, checked; and the run that each is a sample of, if they are named."""
     if isinstance(runs, Mapping):
         each = {name: _runs(system, own)[0] for name, own in runs.items()}
         return [run for own in each.values() for run in own], [name for name in each for _ in each[name]]
-    if isinstance(runs, str | Path) or not len(runs):
+    runs = runs if isinstance(runs, str | Path) else [listed(run) for run in listed(runs)]
+    if isinstance(runs, str | Path) or not runs:
         raise ReplituneError(
             f"the runs of {system} are not a list",
             found=repr(runs),

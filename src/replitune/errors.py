@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
 LONGEST = 1000
 """Characters of what was found that a message shows."""
@@ -64,6 +67,40 @@ class ReplituneError(Exception):
                 rows.append(f"  {label:<9} {shortened(text)}")
         # bytes of a file name that are not UTF-8 can only be printed as \\udcff
         return "\n".join(rows).encode("utf-8", "backslashreplace").decode()
+
+
+Reader = Literal["python", "command", "experiment"]
+"""Who is told: a program in Python, somebody at a command line, or the author of an experiment."""
+
+_reader: Reader = "python"
+
+
+@contextmanager
+def told_to(reader: Reader) -> Iterator[None]:
+    """Meanwhile, options in messages are written as this reader writes them."""
+    global _reader
+    before, _reader = _reader, reader
+    try:
+        yield
+    finally:
+        _reader = before
+
+
+def option(name: str, value: Any) -> str:
+    """An option as its reader writes it: ``columns={"system": "NAME"}`` in Python, ``--columns
+    system=NAME`` at a command line, ``columns: {system: NAME}`` in an experiment; empty for options that
+    experiments do not have."""
+    if _reader == "python":
+        return f"{name}={value if value is True else json.dumps(value, ensure_ascii=False)}"
+    if _reader == "experiment":
+        pairs = ", ".join(f"{key}: {one}" for key, one in value.items()) if name == "columns" else ""
+        return f"columns: {{{pairs}}}" if pairs else ""
+    words = [f"--{name.replace('_', '-')}"]
+    if isinstance(value, Mapping):
+        words += [f"{key}={one if isinstance(one, str) else ' '.join(one)}" for key, one in value.items()]
+    elif value is not True:
+        words += [value] if isinstance(value, str) else value
+    return " ".join(words)
 
 
 class ReplicaError(ReplituneError):

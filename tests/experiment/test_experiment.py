@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from replitune.corpus.outputs import expand, natural
+from replitune.corpus.outputs import expand
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.jobs import jobs_of
@@ -16,6 +16,7 @@ from replitune.experiment.reading import load, resolve
 from replitune.experiment.sizes import DIFFERENT, Sizes
 from replitune.experiment.stage import STAGES
 from replitune.experiment.yaml_file import read_yaml
+from replitune.readers.names import natural
 from replitune.replicas import replica_ids
 from replitune.running.files import write_lines
 from support import ROOT

@@ -23,7 +23,7 @@ from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
 from replitune.ledger.manifest import read_manifest, stays_inside
 from replitune.meta.human import read_human
-from replitune.metrics.segment_scores import read_segment_scores
+from replitune.metrics.external import segment_scores
 from replitune.phrase.arpa import read_arpa
 from replitune.readers.coding import in_rows
 from replitune.readers.registry import read_file
@@ -135,7 +135,7 @@ def weights(path: Path) -> None:
 
 
 def scores(path: Path) -> None:
-    for replicas in read_segment_scores(path).scores.values():
+    for replicas in segment_scores(path).values():
         for segments, found in replicas.values():
             assert (segments >= 0).all()
             assert not np.isinf(found).any()

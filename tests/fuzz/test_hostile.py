@@ -18,12 +18,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replitune.corpus.outputs import expand, natural
+from replitune.corpus.outputs import expand
 from replitune.corpus.reader import read_testset
 from replitune.errors import ReplituneError
 from replitune.experiment.experiment import Experiment
 from replitune.experiment.reading import load
 from replitune.ledger.manifest import stays_inside
+from replitune.readers.names import natural
 from replitune.running import files
 from replitune.running.files import read_lines
 from replitune.statistics.store import METADATA_KEY, read_stores

@@ -140,7 +140,7 @@ def test_segments_keep_their_numbers(write):
         ("", "no header", 1),
         ("A,0,5\nB,0,4\n", "no column of the system or the segment or the score", 1),
         ("system,segment\nA,0\n", "no column of the score", 1),
-        ("system,sys,segment,score\nA,A,0,5\n", "more than one column of the system", 1),
+        ("sys,sysid,segment,score\nA,A,0,5\n", "several columns could be the system", None),
         ("system,segment,score\nA,0,5\nA,1\n", "too few or too many columns", 3),
         ("system,segment,score\nA,0,5\nA,1,good\n", "the score is not a finite number", 3),
         ("system,segment,score\nA,0,inf\n", "the score is not a finite number", 2),

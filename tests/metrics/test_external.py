@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from replitune.errors import ReplituneError
-from replitune.metrics.external import External
+from replitune.metrics.external import External, segment_scores
 from replitune.metrics.registry import get_metric
-from replitune.metrics.segment_scores import read_segment_scores
 
 ROWS = [
     {"system": "A", "replica": "run-001", "segment": 0, "score": 0.5, "document": "d"},
@@ -51,7 +50,6 @@ def test_every_format_gives_the_same_with_missing_segments_counted(tmp_path, nam
     np.testing.assert_array_equal(statistics, EXPECTED)
     assert missing == 3
     assert metric.score(statistics.sum(axis=1)).tolist() == [-0.375, 4.0]
-    assert metric.segment_scores.documents == {0: "d", 1: "d", 2: "e"}
     assert not metric.needs_text
 
 
@@ -59,7 +57,6 @@ def test_the_last_column_and_the_order_of_rows_do_not_matter(tmp_path):
     rows = [{k: row[k] for k in ("score", "segment", "replica", "system")} for row in ROWS[::-1]]
     metric = External(str(write(tmp_path / "s.tsv", rows)))
     np.testing.assert_array_equal(metric.system_statistics("A", ["run-001", "run-002"], 3)[0], EXPECTED)
-    assert metric.segment_scores.documents is None
 
 
 def test_replicas_may_be_numbers_when_that_is_unambiguous(tmp_path):
@@ -86,7 +83,7 @@ def test_the_signature_follows_the_scores(tmp_path):
         ({"segment": -1}, "not a whole number"),
         ({"segment": "x1"}, "not a whole number|of the wrong type for its column"),
         ({"document": "x"}, "segment 2 is in two documents"),
-        ({"segment": 1, "document": "d"}, "segment 1 occurs twice"),
+        ({"segment": 1, "document": "d"}, "a segment of a run occurs twice"),
     ],
 )
 def test_a_wrong_row_is_refused_with_its_place(tmp_path, name, change, said):
@@ -97,7 +94,7 @@ def test_a_wrong_row_is_refused_with_its_place(tmp_path, name, change, said):
         said += "|scores are not numbers"
     path = write(tmp_path / name, rows)
     with pytest.raises(ReplituneError, match=said) as caught:
-        read_segment_scores(path)
+        segment_scores(path)
     assert caught.value.file == str(path)
     line = {"tsv": 5, "csv": 5}.get(name.split(".")[1], 4)
     assert caught.value.line in (line, None if name == "s.parquet" else line)
@@ -135,7 +132,7 @@ def test_a_wrong_file_is_refused(tmp_path, name, content, said):
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(ReplituneError, match=said):
-        read_segment_scores(path)
+        segment_scores(path)
 
 
 @pytest.mark.parametrize("name", ["s.tsv", "s.parquet"])

@@ -125,12 +125,12 @@ REFUSED: dict[str, tuple[Callable[[], str], str, tuple[str, ...]]] = {
     "a column for each system": (
         BY_MODEL.to_csv,
         "t.csv",
-        ("which column is the score?", "as systems --columns system=base,new"),
+        ("which column is the score?", 'as systems columns={"system": "base,new"}'),
     ),
     "columns that may be runs": (
         lambda: BY_RUN.set_axis(["x", "y", "z"], axis=1).reset_index().to_csv(index=False),
         "t.csv",
-        ("as metrics --metrics x y z", "as runs --columns replica=x,y,z"),
+        ('as metrics metrics=["x", "y", "z"]', 'as runs columns={"replica": "x,y,z"}'),
     ),
     "decimal commas between commas": (
         lambda: TABLE.assign(score=[f"{x}".replace(".", ",") for x in TABLE.score]).to_csv(index=False),

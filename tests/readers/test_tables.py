@@ -273,7 +273,7 @@ MISTAKES = {
     "test sets in one table": (
         rows(lambda t: pd.concat([t.assign(dataset=d) for d in "xy"]), "csv"),
         None,
-        ["2 test sets in one table", "x; y", "--testset"],
+        ["2 test sets in one table", "x; y", "--testset x"],
     ),
     "two columns for one thing": (
         rows(lambda t: t.rename(columns={"segment": "id"}).assign(seg=1), "csv"),

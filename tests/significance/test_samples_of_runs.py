@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.support import Ran
 
 import replitune as r
 from replitune.errors import ReplituneError
+from support import Ran
 
 N = 40
 FAST: dict[str, Any] = {"threads": 1, "samples": 99, "intervals": []}
@@ -121,7 +121,7 @@ def test_columns_of_harnesses_are_found(name: str, item: str, score: str):
     report = r.scores(scores, **FAST)
     assert report.comparison.design == "samples"
     assert report.results[0].tests[0].scope == "samples"
-    assert f"{name}s are samples (runs: --design runs)" in report.read_as
+    assert f'{name}s are samples (if they are runs: design="runs")' in report.read_as
     as_runs = r.scores(scores, columns={"replica": name}, **FAST)
     assert as_runs.comparison.design == "runs"
     assert as_runs.answers()[0].counts.runs == "5 runs each"

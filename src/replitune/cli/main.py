@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from replitune import __version__
 from replitune.cli.parser import Parser
-from replitune.errors import ReplituneError, did_you_mean, machine_trouble
+from replitune.errors import ReplituneError, did_you_mean, machine_trouble, told_to
 from replitune.running.start import prepare_cache, start_lightly
 
 COMMANDS = {
@@ -49,6 +49,8 @@ COMMANDS = {
     "doctor": "say what is installed, and what is missing for each kind of work",
     "job": "run one job of the workflow; Snakemake's rules call this",
 }
+OF_EXPERIMENTS = [[name] for name in ("new", "run", "watch", "check", "verify", "archive", "clean", "job")]
+"""Commands whose options are in the file of an experiment."""
 SHELLS = ("bash", "zsh", "fish")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -64,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         watch()
     try:
-        return _reported(_run, arguments)
+        with told_to("experiment" if arguments[:1] in OF_EXPERIMENTS else "command"):
+            return _reported(_run, arguments)
     except BrokenPipeError:
         # the program that read our output has ended, so nothing more is written to it
         _say_no_more()

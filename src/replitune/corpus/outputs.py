@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replitune.errors import ReplituneError
-from replitune.readers.names import split_part
+from replitune.readers.names import natural, split_part
 from replitune.replicas import MOST_REPLICAS
 
 if TYPE_CHECKING:
@@ -110,9 +110,3 @@ def require_countable(what: str, number: int) -> None:
         raise ReplituneError(
             f"too many outputs: {what}", found=f"{number} files", expected=f"at most {MOST_REPLICAS}"
         )
-
-
-def natural(name: str) -> tuple[list[tuple[int, int | str]], str]:
-    """Sort key that puts run2 before run10, and run02 before run2."""
-    parts = re.split(r"(\d+)", name)
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts], name

@@ -17,8 +17,7 @@ import numpy as np
 from replitune.corpus.content import FileContent, Role
 from replitune.corpus.settings import Column, Columns, as_list
 from replitune.errors import ReplituneError
-from replitune.readers.coding import coded, in_order
-from replitune.readers.interface import brief
+from replitune.readers.arranged import Arranged
 from replitune.readers.names import split_part
 from replitune.readers.registry import read_file
 from replitune.readers.settings import ColumnNames
@@ -94,27 +93,13 @@ def read_segments(path: str | Path) -> FileContent:
             found=", ".join(rows.called.values()),
             fix="an experiment needs scores of segments; `replitune compare --scores` does not",
         )
-    segment = coded([rows.columns["segment"]])
-    document = coded([rows.columns["document"]]) if "document" in rows.columns else None
-    _, pairs, segment, document = in_order(segment, document)
-    if "testset" in rows.columns:
-        named = coded([rows.columns["testset"]])
-        if testset is None and named.distinct > 1:
-            raise ReplituneError(
-                f"{named.distinct} test sets in one table",
-                file=file,
-                found=brief(named.names),
-                fix=f"choose one: {file.name}#{named.names[0]}",
-            )
-        if testset is not None and testset not in named.names:
-            raise ReplituneError("no such test set", file=file, found=testset, expected=brief(named.names))
-        if testset is not None:
-            kept = named.codes == named.names.index(testset)
-            there = np.zeros(len(pairs), bool)
-            there[in_order(segment, document)[0][kept]] = True
-            pairs = pairs[there]
-    ids = [segment.names[n] for n in pairs[:, 1]]
-    if document is None:
+    table = Arranged([rows])
+    _, kept = table.testset(testset)
+    there = np.zeros(len(table.segments), bool)
+    there[table.where[kept]] = True
+    pairs = table.segments[there]
+    ids = [table.ids.names[n] for n in pairs[:, 1]]
+    if table.documents is None:
         return FileContent(path, [ids])
-    documents = [document.names[d] for d in pairs[:, 0]]
+    documents = [table.documents.names[d] for d in pairs[:, 0]]
     return FileContent(path, [ids], documents=documents)

@@ -13,26 +13,17 @@ Several judgements of one output are averaged.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from replitune.errors import ReplituneError
+from replitune.readers.columns import column_of, plain
 from replitune.readers.table import Table, number_of, read_table, score_of, segment_of
 from replitune.running.files import read_text, split_lines
 
-NAMES = {
-    "system": ("system", "sys", "sysid", "systemid", "systemname"),
-    "segment": ("segment", "seg", "segid", "sid", "segmentid", "linenumber"),
-    "replica": ("replica", "run"),
-    "annotator": ("annotator", "annotatorid", "worker", "workerid", "user", "userid", "rater"),
-    "probability": ("probability", "inclusionprobability"),
-    "type": ("type", "itemtype"),
-    "criterion": ("criterion", "aspect", "inputitem"),
-}
-"""Possible names of the columns, in lower case and with only letters and digits."""
-
+ROLES = ("system", "segment", "replica", "annotator", "probability", "type", "criterion")
+"""Of the columns of judgements, beside the scores."""
 SCORES = ("zscr", "zscore", "z", "score", "rawscr", "rawscore", "raw")
 """Columns of scores, standardised before raw; the first one that is there is read."""
 
@@ -169,36 +160,18 @@ def _by_order(path: Path, text: str) -> Iterator[Judgement]:
             yield Judgement(line, fields[0], segment, score)
 
 
-def plain_names(header: Iterable[str]) -> list[str]:
-    """Names of columns as `NAMES` has them."""
-    return [re.sub(r"[^a-z0-9]", "", name.lower()) for name in header]
-
-
 def _columns(table: Table, score: str | None) -> dict[str, int]:
     """Places of the columns; those of scores are called `score`, `adequacy` and `fluency`."""
     path, header = table.path, table.header
-    plain = plain_names(header)
-    columns: dict[str, int] = {}
-    for what, names in NAMES.items():
-        matches = [i for i, name in enumerate(plain) if name in names]
-        if len(matches) > 1:
-            raise ReplituneError(
-                f"more than one column of the {what}",
-                file=path,
-                line=1,
-                found=", ".join(header[i] for i in matches),
-                fix="rename or remove one",
-            )
-        if matches:
-            columns[what] = matches[0]
+    known = {role: column_of(role, header, str(path)) for role in ROLES}
+    columns = {role: header.index(name) for role, name in known.items() if name is not None}
+    names = [plain(name) for name in header]
     if score is not None:
         columns["score"] = table.place(score)
-    elif "adequacy" in plain or "fluency" in plain:
-        columns.update({name: plain.index(name) for name in ("adequacy", "fluency") if name in plain})
-    else:
-        known = [name for name in SCORES if name in plain]
-        if known:
-            columns["score"] = plain.index(known[0])
+    elif "adequacy" in names or "fluency" in names:
+        columns.update({name: names.index(name) for name in ("adequacy", "fluency") if name in names})
+    elif usual := next((name for name in SCORES if name in names), None):
+        columns["score"] = names.index(usual)
     missing = [what for what in ("system", "segment") if what not in columns]
     if not {"score", "adequacy", "fluency"} & columns.keys():
         missing.append("score")

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replitune.errors import ReplituneError
-from replitune.meta.human import NAMES, SCORES, HumanJudgements, Judgement, plain_names, read_human
+from replitune.meta.human import SCORES, HumanJudgements, Judgement, read_human
 from replitune.meta.human_cells import cell_means, note_on_counting
 from replitune.meta.scores import Scores, cells_of
 from replitune.metrics.base import MeanMetric
+from replitune.readers.columns import called_like, plain
 from replitune.readers.table import read_table, score_of
 from replitune.registry import Entry
 from replitune.running.files import read_text, split_lines
@@ -209,18 +210,18 @@ def _ranking(path: str | Path, systems: Sequence[str]) -> str | None:
     """A note on the order of systems if the file has one score each: without segments there is no test."""
     text = read_text(path)
     first = next(iter(split_lines(text)), "")
-    header = plain_names(re.split(r"[\t ,]+", first))
-    if {*header} & {*NAMES["segment"]} or not {*header} & {*NAMES["system"]}:
-        return None
+    named = re.split(r"[\t ,]+", first)
+    header = [plain(name) for name in named]
+    column = called_like("system", named)
     score = next((name for name in SCORES if name in header), None)
-    if score is None:
+    if called_like("segment", named) or column is None or score is None:
         return None
     table = read_table(path, text)
-    column = next(i for i, name in enumerate(header) if name in NAMES["system"])
     scores: dict[str, float] = {}
     for line, row in table.rows:
         value = score_of(table.path, line, row[header.index(score)])
-        name = row[column] if row[column] in systems else re.sub(r"\.\d+$", "", row[column])
+        name = row[named.index(column)]
+        name = name if name in systems else re.sub(r"\.\d+$", "", name)
         if value is not None and name in systems:
             scores[name] = value
     order = sorted(scores, key=lambda name: (-scores[name], name))

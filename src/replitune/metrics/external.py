@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,8 @@ from replitune.readers.table import number_of, score_of
 from replitune.running.files import read_text, sha256_file, split_lines
 from replitune.settings import check_arguments
 
-if TYPE_CHECKING:
-    from replitune.metrics.segment_scores import Cells, SegmentScores
+Cells = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Segments, and the score of each, NaN where there is none."""
 
 
 class External(MeanMetric):
@@ -70,11 +69,9 @@ class External(MeanMetric):
         return sha256_file(self.file)
 
     @cached_property
-    def segment_scores(self) -> SegmentScores:
-        needs("tables", "scores of segments in a table")
-        from replitune.metrics.segment_scores import read_segment_scores
-
-        return read_segment_scores(self.file, self.id)
+    def segment_scores(self) -> dict[str, dict[str, Cells]]:
+        """By system and run."""
+        return segment_scores(self.file, self.id)
 
     def system_statistics(
         self, system: str, replicas: Sequence[str], n_segments: int
@@ -93,25 +90,24 @@ class External(MeanMetric):
 
     def _from_table(self, system: str, replicas: Sequence[str], n_segments: int) -> Iterator[Cells]:
         """Segments and scores of each replica, from one file."""
-        content = self.segment_scores
-        by_replica = content.scores.get(system)
+        by_replica = self.segment_scores.get(system)
         if by_replica is None:
-            known = sorted(content.scores)
+            known = sorted(self.segment_scores)
             close = nearest(system, known)
             raise ReplituneError(
                 f"no scores for system {system}",
-                file=content.path,
+                file=self.file,
                 found=f"systems {', '.join(known) or '(none)'}"
                 + (f"; did you mean {close}?" if close else ""),
                 expected=system,
             )
         for replica in replicas:
-            cells = _replica_cells(content.path, system, replica, replicas, by_replica)
+            cells = _replica_cells(self.file, system, replica, replicas, by_replica)
             last = int(cells[0].max())
             if last >= n_segments:
                 raise ReplituneError(
                     f"system {system}, run {replica}: more segments than the test set has",
-                    file=content.path,
+                    file=self.file,
                     found=f"segment {last}",
                     expected=f"segments 0 to {n_segments - 1}",
                 )
@@ -135,10 +131,7 @@ class External(MeanMetric):
         lines = [line.strip() for line in split_lines(read_text(path))]
         first = next(filter(None, lines), "")
         if first and number_of(first) is None:
-            needs("tables", "scores of segments in a table")
-            from replitune.metrics.segment_scores import read_segment_scores
-
-            runs = read_segment_scores(path, self.id, system).scores[system]
+            runs = segment_scores(path, self.id, system)[system]
             if len(runs) > 1:
                 raise ReplituneError(
                     "the file of one output has scores of several runs", file=path, found=", ".join(runs)
@@ -164,3 +157,64 @@ def _replica_cells(
         found=f"runs {', '.join(sorted(by_replica)) or '(none)'}",
         expected=", ".join(replicas),
     )
+
+
+def segment_scores(
+    path: str | Path, metric: str | None = None, owner: str | None = None
+) -> dict[str, dict[str, Cells]]:
+    """The scores of a file by system and run. `metric` chooses from a file with several. `owner` is the
+    system of all rows, whatever the file calls it."""
+    needs("tables", "scores of segments in a table")
+    from replitune.readers.arranged import Arranged
+    from replitune.readers.coding import WHOLE
+    from replitune.readers.interface import brief
+    from replitune.readers.registry import read_file
+    from replitune.readers.settings import ColumnNames
+
+    rows = read_file(path, ColumnNames(), () if metric is None else (metric,))
+    rows = rows if owner is None else rows.of_system(owner)
+    missing = [role for role in ("system", "segment") if not rows.has(role)]
+    if missing:
+        raise ReplituneError(
+            f"no column {', '.join(missing)}",
+            file=path,
+            found=", ".join(rows.called.values()),
+            expected="system, replica, segment, score",
+        )
+    table = Arranged([rows])
+    known = table.metrics.names
+    if len(known) > 1 and metric not in known:
+        raise ReplituneError(
+            f"{len(known)} metrics in one file",
+            file=path,
+            found=brief(known),
+            fix=f"choose one by its name: external:file=...,id={known[0]}",
+        )
+    numbers = np.array([int(id) if WHOLE.fullmatch(id) else -1 for id in table.ids.names])
+    number = numbers[table.segments[:, 1]]
+    if (number < 0).any():
+        row = int(np.flatnonzero(number[table.where] < 0)[0])
+        raise ReplituneError(
+            "the segment is not a whole number",
+            **table.at(row),
+            found=repr(table.ids.names[table.segments[table.where[row], 1]]),
+            expected="its place in the test set, from 0",
+        )
+    _, first, counts = np.unique(number, return_index=True, return_counts=True)
+    if table.documents is not None and (counts > 1).any():
+        twice = number[first[counts > 1][0]]
+        rows_of = np.flatnonzero(number[table.where] == twice)
+        inside = table.segments[table.where[rows_of], 0]
+        row = int(rows_of[inside != inside[0]][0])
+        names = [table.documents.names[d] for d in dict.fromkeys(inside.tolist())]
+        raise ReplituneError(
+            f"segment {twice} is in two documents", **table.at(row), found=" and ".join(names)
+        )
+    chosen = known[0] if metric not in known else metric
+    scores: dict[str, dict[str, Cells]] = {}
+    for (system, output), own in table.cells(chosen):
+        segments = number[table.where[own]]
+        order = np.argsort(segments, kind="stable")
+        of_system = scores.setdefault(table.systems.names[system], {})
+        of_system[table.outputs.given[output]] = (segments[order], table.scores[own][order])
+    return scores

@@ -7,25 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replitune.errors import ReplituneError, did_you_mean
+from replitune.errors import ReplituneError, nearest, option
 from replitune.readers.settings import ColumnNames
 from replitune.readers.table import number_of
 from replitune.settings import settings_of
 
 CALLED = {
-    "system": "system model systemname systemid modelname modelid sys",
+    "system": "system model systemname systemid modelname modelid sys sysid",
     "replica": "replica run seed replicaid runid",
     "group": "group prompt modelseed trainingseed",
     "sample": "sample epoch trial repeat repetition attempt",
     "segment": "segment segmentid segid seg id item itemid example exampleid sampleid taskid "
-    "question questionid promptid sentence sentenceid index idx line",
+    "question questionid promptid sentence sentenceid index idx line linenumber sid",
     "score": "score value metricscore",
     "document": "document doc documentid docid docname",
     "metric": "metric metricname metricid measure scorer",
     "testset": "testset dataset task benchmark",
     "language": "language lang lp languagepair langpair langs",
+    "annotator": "annotator annotatorid worker workerid user userid rater",
+    "probability": "probability inclusionprobability",
+    "type": "type itemtype",
+    "criterion": "criterion aspect inputitem",
 }
-"""Names of columns by role; blanks, case and punctuation are ignored."""
+"""Names of columns by role; blanks, case and punctuation are ignored. The last four are those of
+judgements."""
 
 WORDS = {"replica": "run", "testset": "test set"}
 """What messages call a role, where it is another word."""
@@ -101,19 +106,10 @@ def choose(
     free = [name for name in header if name not in (*columns.values(), *each)]
     guessed: dict[str, str] = {}
     ids = [name for name in free if not isinstance(first.get(name), list | dict)]
-    for role in CALLED:
-        if role in columns or role == wide:
-            continue
-        likely = _likely(role, ids if role in ("group", "sample") else free)
-        if like := called_like(role, likely):
+    for role in asked:
+        known = role in columns or role == wide
+        if not known and (like := column_of(role, ids if role in ("group", "sample") else free, file)):
             guessed[role] = like
-        elif likely:
-            raise ReplituneError(
-                f"several columns could be the {WORDS.get(role, role)}",
-                file=file,
-                found=", ".join(likely),
-                fix=f"say which: --columns {role}={likely[0]}",
-            )
     if "segment" not in {**columns, **guessed} and plain(guessed.get("group", "")) == "prompt":
         guessed["segment"] = guessed.pop("group")  # each prompt is an item
     guesses = [
@@ -155,6 +151,21 @@ def _together(guesses: Sequence[str]) -> tuple[str, ...]:
     return (", ".join(guesses),) if guesses else ()
 
 
+def column_of(role: str, header: Sequence[str], file: str) -> str | None:
+    """The column of a role, by its name, if there is one; several are a mistake."""
+    likely = _likely(role, header)
+    like = called_like(role, likely)
+    if like is None and likely:
+        say = option("columns", {role: likely[0]})
+        raise ReplituneError(
+            f"several columns could be the {WORDS.get(role, role)}",
+            file=file,
+            found=", ".join(likely),
+            fix=f"say which: {say}" if hasattr(ColumnNames, role) and say else "rename or remove one",
+        )
+    return like
+
+
 def called_like(role: str, header: Sequence[str]) -> str | None:
     """The only column whose name fits the role, or the one that is called exactly so; else None."""
     likely = _likely(role, header)
@@ -173,11 +184,12 @@ def plain(name: str) -> str:
 def _known(name: str, header: Sequence[str], role: str, file: str) -> str:
     if name in header:
         return name
+    close = nearest(name, header)
     raise ReplituneError(
         f"no column is called {name!r}",
         file=file,
         found=", ".join(header),
-        fix=did_you_mean(name, header, f"--columns {role}={{}}"),
+        fix=f"did you mean {option('columns', {role: close})}?" if close else None,
     )
 
 
@@ -194,13 +206,14 @@ def _only_number(
         return left[0]
     role = "replica" if "system" in columns else "system"
     several = (
-        f"; or several: as metrics --metrics {' '.join(left)}, as {WORDS.get(role, role)}s "
-        f"--columns {role}={','.join(left)}"
+        f"; or several: as metrics {option('metrics', left)}, as {WORDS.get(role, role)}s "
+        f"{option('columns', {role: ','.join(left)})}"
     )
     raise ReplituneError(
         "which column is the score?",
         file=file,
         found=", ".join(header) or "no columns",
         expected="a column `score`",
-        fix=f"say which: --columns score={left[0] if left else 'NAME'}{several if left[1:] else ''}",
+        fix=f"say which: {option('columns', {'score': left[0] if left else 'NAME'})}"
+        f"{several if left[1:] else ''}",
     )

@@ -97,6 +97,11 @@ class ScoreRows:
     system are other runs."""
 
     @property
+    def file(self) -> str | None:
+        """The file of an error about these rows; None in memory."""
+        return self.name if self.is_file else None
+
+    @property
     def rows(self) -> int:
         return len(self.columns["score"])
 

@@ -15,10 +15,11 @@ from replitune.readers.settings import ColumnNames
 from replitune.readers.tabular import rows_of
 
 NAME = "the table"
+EXPECTED = "a DataFrame, a pyarrow table, a mapping of columns, records, or paths"
 
 
 def rows_in_memory(table: Any, names: ColumnNames, metrics: Sequence[str] = ()) -> ScoreRows:
-    """The rows of a DataFrame, a pyarrow table, or a mapping of columns, counted from 0."""
+    """The rows of a DataFrame, a pyarrow table, a mapping of columns, or records, counted from 0."""
     arrow = _as_arrow(table)
     first = arrow.slice(0, 1).to_pylist()
     choice = choose(arrow.column_names, first[0] if first else {}, names, NAME, metrics)
@@ -28,15 +29,13 @@ def rows_in_memory(table: Any, names: ColumnNames, metrics: Sequence[str] = ()) 
 def _as_arrow(table: Any) -> pa.Table:
     if isinstance(table, pa.Table):
         return table
+    if isinstance(table, list | tuple):
+        table = _columns(table)
     if hasattr(table, "reset_index") and any(name is not None for name in table.index.names):
         table = table.reset_index()
     columns = {}
     if not hasattr(table, "items"):
-        raise ReplituneError(
-            "not a table",
-            found=type(table).__name__,
-            expected="a DataFrame, a pyarrow table, a mapping of columns, or a path",
-        )
+        raise ReplituneError("not a table", found=type(table).__name__, expected=EXPECTED)
     for name, column in table.items():
         try:
             # pandas' NaN is a missing value
@@ -51,6 +50,16 @@ def _as_arrow(table: Any) -> pa.Table:
         return pa.table(columns)
     except pa.ArrowException as error:
         raise ReplituneError("columns of different lengths", found=str(error)) from None
+
+
+def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
+    """Mappings, a row each, as columns; what a row does not have is empty."""
+    names: dict[str, None] = {}
+    for row, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise ReplituneError("not a table", found=f"row {row}: {record!r}"[:200], expected=EXPECTED)
+        names.update(dict.fromkeys(map(str, record)))
+    return {name: [record.get(name) for record in records] for name in names}
 
 
 def _of_each_kind(column: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,21 @@ def short(names: Sequence[str]) -> list[str]:
     while all(len(words) > 1 and words[1][:1].isalpha() and words[0] == parts[0][0] for words in parts):
         parts = [words[1:] for words in parts]
     return ["".join(words) for words in parts]
+
+
+def natural(name: str) -> tuple[list[tuple[int, int | str]], str]:
+    """Sort key that puts run2 before run10, and run02 before run2."""
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts], name
+
+
+def listed(given: Any) -> Any:
+    """What an iterator gives, as a list; the paths that `Path.glob()` finds are in natural order."""
+    if not isinstance(given, Iterator):
+        return given
+    items = list(given)
+    paths = all(isinstance(item, Path) for item in items)
+    return sorted(items, key=lambda path: natural(str(path))) if paths else items
 
 
 def runs_of_files(files: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replitune.errors import ReplituneError
+from replitune.errors import ReplituneError, option
 from replitune.readers.columns import BOOLEANS, NUMBERS, RUN_COLUMN, Choice, choose
 from replitune.readers.interface import Reader, ScoreRows, brief
 from replitune.readers.settings import ColumnNames
@@ -217,7 +217,7 @@ def _scores(column: pa.ChunkedArray, called: str, file: str | None) -> pa.Chunke
             file=file,
             found=f"column `{called}` of {kind}: {brief([repr(x) for x in column[:4].to_pylist()])}",
             expected="numbers",
-            fix=f"is `{called}` the score? --columns score=NAME says which",
+            fix=f"is `{called}` the score? {option('columns', {'score': 'NAME'})} says which",
         )
     column = column.cast(pa.float64())
     # NaN is a missing score

@@ -12,6 +12,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+import msgspec
+
 from replitune.cli.options import add_settings, given_settings
 from replitune.cli.stores import add_manifest, add_store_options, given_pairs, given_stores
 from replitune.errors import ReplituneError
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(parser, LookSettings, *RULE)
     add_settings(parser, TestSettings, *TESTED)
-    add_settings(parser, PlanningSettings, "cpu_per_run")
+    add_settings(parser, PlanningSettings, "margin", "cpu_per_run")
     add_manifest(parser)
 
 
@@ -50,6 +52,7 @@ def run(options: argparse.Namespace) -> None:
 
     settings = LookSettings(**given_settings(options, LookSettings, *RULE))
     tests = TestSettings(pairs=given_pairs(options), **given_settings(options, TestSettings, *TESTED))
+    margin = PlanningSettings(**given_settings(options, PlanningSettings, "margin")).margin
     most = settings.looks[-1] if options.most is None else options.most
     if most <= settings.looks[0]:
         raise ReplituneError(
@@ -57,6 +60,8 @@ def run(options: argparse.Namespace) -> None:
         )
     stores, suite = given_stores(options)
     stores = stores_of_metric(stores, options.metric)
+    if margin is not None:
+        tests = msgspec.structs.replace(tests, margin={stores[0].metric.id: margin})
     if options.systems is not None:
         stores = [with_systems(store, options.systems) for store in stores]
     advice = advise(stores, tests, settings, most, suite)

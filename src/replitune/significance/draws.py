@@ -310,6 +310,10 @@ class Draws:
     replicas: Callable[[str], np.random.Generator]
     """By the name of a system, a fresh generator that draws its whole replicas."""
 
+    @classmethod
+    def from_rng(cls, rng: np.random.Generator) -> Draws:
+        return cls(SegmentDraws.from_rng(rng), lambda _: PoolDraws.from_rng(rng), lambda _: rng)
+
 
 def named_draws(testset: str, seed: int) -> Draws:
     """The bootstrap draws of a test set, shared by all systems, pairs, metrics and methods."""
@@ -324,11 +328,6 @@ def named_draws(testset: str, seed: int) -> Draws:
         pool,
         lambda system: stream(seed, "test", testset, "replicas", system),
     )
-
-
-def draws_of(rng: np.random.Generator) -> Draws:
-    """Fresh draws."""
-    return Draws(SegmentDraws.from_rng(rng), lambda name: PoolDraws.from_rng(rng), lambda name: rng)
 
 
 def one_replica_deltas(

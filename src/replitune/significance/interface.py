@@ -16,7 +16,7 @@ from replitune.settings import read, settings_of
 from replitune.significance.arguments import system_iv
 from replitune.significance.base import OTHER_SIDE, Comparison, Scope, TestResult, Unit
 from replitune.significance.counting import Contrast
-from replitune.significance.draws import Draws, draws_of
+from replitune.significance.draws import Draws
 from replitune.significance.system_parts import Analyses
 
 
@@ -44,11 +44,7 @@ class Context:
     """What is shared with the tests of other pairs."""
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.samples, bool)
-            or not isinstance(self.samples, int | np.integer)
-            or self.samples < 1
-        ):
+        if type(self.samples) is bool or not isinstance(self.samples, int | np.integer) or self.samples < 1:
             raise ReplituneError("`samples` must be a positive integer", found=repr(self.samples))
         if not 0 < self.alpha < 1:
             raise ReplituneError("`alpha` must be between 0 and 1", found=repr(self.alpha))
@@ -71,7 +67,7 @@ class Context:
     @cached_property
     def draws(self) -> Draws:
         """Draws of segments, documents and outputs, the same for all tests."""
-        return draws_of(self.rng) if self.shared is None else self.shared
+        return Draws.from_rng(self.rng) if self.shared is None else self.shared
 
     @property
     def drew(self) -> bool:

@@ -18,7 +18,7 @@ import yaml
 from support import run_file
 
 from .conftest import POINTS
-from .harness import COMMAND, Faults, command_of, contents, descendants
+from .harness import COMMAND, Faults, alive, command_of, contents, descendants
 from .test_kills import tell
 
 pytestmark = pytest.mark.workflow
@@ -69,9 +69,20 @@ class Stopped(Faults):
             else:
                 os.killpg(process.pid, number)
             self.counts[f"{program}, {min(at_work, default='no job')}", number.name] += 1
-        if self.end(process) == 0:
-            return
-        self.nothing_is_left(below)
+        if self.end(process) != 0:
+            self.all_ends(below)
+
+    def all_ends(self, below: list[int]) -> None:
+        """Soon no process of the run lives, and nothing is written; one may have been started meanwhile."""
+
+        def seen() -> dict[Path, int]:
+            return {path: path.lstat().st_mtime_ns for path in self.results.rglob("*") if path.exists()}
+
+        deadline, before = time.monotonic() + 60, None
+        while (now := None if any(map(alive, below)) else seen()) is None or now != before:
+            assert time.monotonic() < deadline, "it goes on"
+            before = now
+            time.sleep(1)
 
     def require_everything(self) -> None:
         assert contents(self.results) == self.expected, self.said()[-2000:]
@@ -84,7 +95,7 @@ class Stopped(Faults):
 
 
 @pytest.mark.skipif(POINTS < 2, reason="many moments: make faults")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)
 def test_a_run_that_ends_well_has_made_everything(tmp_path: Path, number: signal.Signals):
     (tmp_path / "whole").mkdir()
     file = tmp_path / "whole" / "x.yaml"

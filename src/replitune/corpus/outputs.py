@@ -55,7 +55,7 @@ def _json_output(path: Path, part: str | None, like: Path | None) -> list[str]:
 
 def _column(path: Path, part: str | None) -> list[str]:
     from replitune.corpus.settings import Columns
-    from replitune.corpus.tables import read_tsv
+    from replitune.corpus.tsv import read_tsv
     from replitune.running.files import read_lines
 
     if part is None:

@@ -15,7 +15,6 @@ from replitune.corpus.documents_jsonl import has_documents
 from replitune.corpus.documents_jsonl import read_documents as documents_of_wmt
 from replitune.corpus.markup import MarkupFile
 from replitune.corpus.settings import SACREBLEU, Columns, Format
-from replitune.corpus.tables import read_tsv
 from replitune.corpus.testset import (
     TestSet,
     read_prepared,
@@ -24,6 +23,7 @@ from replitune.corpus.testset import (
     require_line_text,
     require_segments,
 )
+from replitune.corpus.tsv import read_tsv
 from replitune.corpus.wmt import read_sgm, read_xml
 from replitune.errors import ReplituneError, nearest
 from replitune.readers.names import split_part
@@ -170,7 +170,7 @@ def read_content(
     if kind == "tsv":
         return read_tsv(path, role, columns)
     if kind == "scores":
-        from replitune.corpus.tables import read_segments
+        from replitune.corpus.score_table import read_segments
 
         return read_segments(path)
     if kind == "sacrebleu":

@@ -1,9 +1,6 @@
-"""Test sets in tables: texts in tab-separated columns, or the segments of a table of scores.
+"""Tab-separated columns: source, references, documents in one file.
 
-In columns of texts there is no quoting: a field is everything between two tabs, quotation marks included.
-
-Of a table of scores, the ids of the segments are the references of a test set without texts, which has
-documents if the table does. `file#TESTSET` chooses one of several test sets in a table.
+No quoting: a field is everything between two tabs, quotation marks included.
 """
 
 from __future__ import annotations
@@ -12,15 +9,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from replitune.corpus.content import FileContent, Role
 from replitune.corpus.settings import Column, Columns, as_list
 from replitune.errors import ReplituneError
-from replitune.readers.arranged import Arranged
-from replitune.readers.names import split_part
-from replitune.readers.registry import read_file
-from replitune.readers.settings import ColumnNames
 from replitune.readers.table import read_table_of_segments
 
 SOURCE = re.compile(r"src|source(_sentence|_text)?", re.IGNORECASE)
@@ -80,26 +71,3 @@ def _recognise(header: Sequence[str], path: str | Path) -> Columns:
         source=one(SOURCE, "sources"),
         document=one(DOCUMENT, "documents"),
     )
-
-
-def read_segments(path: str | Path) -> FileContent:
-    """Every segment once, in an order that does not depend on that of the rows."""
-    file, testset = split_part(path, ending="")
-    rows = read_file(file, ColumnNames())
-    if "segment" not in rows.columns:
-        raise ReplituneError(
-            "no column for the segment",
-            file=file,
-            found=", ".join(rows.called.values()),
-            fix="an experiment needs scores of segments; `replitune compare --scores` does not",
-        )
-    table = Arranged([rows])
-    _, kept = table.testset(testset)
-    there = np.zeros(len(table.segments), bool)
-    there[table.where[kept]] = True
-    pairs = table.segments[there]
-    ids = [table.ids.names[n] for n in pairs[:, 1]]
-    if table.documents is None:
-        return FileContent(path, [ids])
-    documents = [table.documents.names[d] for d in pairs[:, 0]]
-    return FileContent(path, [ids], documents=documents)

@@ -41,17 +41,7 @@ def test_every_file_names_the_same_version(said: str):
 
 def test_every_file_names_the_same_license_and_authors():
     assert CITATION["license"] == ZENODO["license"] == "Apache-2.0"
-    ours, *bundled = PROJECT["license"].split(" AND ")
-    assert ours == CITATION["license"]
-    # of what the page brings
-    licences = text("src/replitune/report/templates/plot.min.js").partition("*/")[0]
-    said = {
-        "ISC": "Permission to use, copy, modify, and/or",
-        "MIT": "Permission is hereby granted, free",
-        "BSD-3-Clause": "Redistribution and use in source",
-        "Apache-2.0": "Apache License, Version 2.0",
-    }
-    assert {name for name, words in said.items() if words in licences} == {ours, *bundled}
+    assert PROJECT["license"] == CITATION["license"]
     names = [author["name"] for author in PROJECT["authors"]]
     assert names == [author["name"] for author in CITATION["authors"]]
     assert names == [author["name"] for author in ZENODO["creators"]]

@@ -90,7 +90,7 @@ def test_page_tables_and_rows_of_the_tests_agree_to_the_printed_digit(
     assert [row[5].split(" ± ")[0] for row in overview] == [score(mean) for mean in means]
     first = html.unescape(page.split('id="answer"')[1].split("</section>")[0])
     assert "BLEU" in first
-    verdicts = html.unescape(page.split('id="tables"')[1].split("</details>")[0])
+    verdicts = html.unescape(page.split("Answers in words")[1].split("</details>")[0])
     lead = bleu.tests[0]
     assert f"scored {abs(lead.delta):.2f} BLEU" in verdicts
     assert verdicts.count("(lower is better") == 3, "said of every pair under TER"
@@ -137,17 +137,18 @@ def test_what_is_missing_is_said_and_the_rest_is_shown(
     assert ("documents" in lacking) == (not documents)
     assert ("one system" in lacking) == (len(systems) == 1)
     assert len(page_rows(page, "systems")) == len(systems)
-    expected = {"t1.bleu.intervals"}
-    if len(systems) > 1:
-        expected |= {"t1.forest", "t1.bleu.distributions"}  # their intervals do not overlap
+    expected = {"t1.bleu.intervals", "t1.bleu.comparison"}
+    if len(systems) > 1:  # their intervals do not overlap
+        expected = {"t1.bleu.intervals", "t1.comparison", "t1.bleu.distributions"}
     assert drawn(tmp_path, page) == expected, "no runs to draw, and no spread to fit"
     assert "s_test" not in page.split('id="table-systems"')[1].split("</thead>")[0]
 
 
 def drawn(folder: Path, page: str) -> set[str]:
-    """Names of the figures of the page, which are those of the folder, each in three forms."""
-    names = set(re.findall(r'(?:id="figure-|data-figure=")([^"]+)"', page))
-    files = {f"{name}.{suffix}" for name in names for suffix in ("svg", "png", "pdf")}
+    """Names of the figures of the page, which are those of the folder."""
+    names = set(re.findall(r'id="figure-([^"]+)"', page))
+    names |= {f"{about}.comparison" for about in re.findall(r'data-about="([^"]+)"', page)}
+    files = {f"{name}.svg" for name in names}
     assert files == {path.name for path in (folder / "figures").iterdir()}
     return names
 
@@ -183,7 +184,7 @@ def test_every_segment_and_every_figure_is_there(replitune: Callable[..., Ran], 
     page = write_report(replitune, tmp_path, settings)
     assert '"link":"tables/segments.t1.tsv"' in page
     kinds = (
-        "ranking",
+        "comparison",
         "heatmap",
         "differences",
         "distributions",

@@ -42,7 +42,7 @@ def test_code_in_a_note_is_code_on_the_page_and_plain_on_a_terminal():
     own = Note("shared-seeds", "if r < 1, use `a & b`")
     cell = result_of(replace(RESULT, notes=(own,)))
     said = material(cell)
-    assert "<li>If r &lt; 1, use <code>a &amp; b</code>.</li>" in page(said, {}, {}, {})
+    assert ">If r &lt; 1, use <code>a &amp; b</code>.</li>" in page(said, {}, {}, {})
     lines = "\n".join(comparison_lines([cell], "pairs", said.summary))
     assert "! If r < 1, use a & b." in lines
     assert "`" not in lines

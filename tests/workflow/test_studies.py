@@ -56,7 +56,7 @@ def test_every_study_leaves_its_files(studied: Snakemake):
         assert (results / "logs" / study / "t" / "bleu.log").read_text()
     assert (results / "studies" / "meta" / "t.parquet").is_file()
     said = manifest(results)
-    assert {"studies/meta/t.parquet", "tables/agreement.tex", "figures/t.bleu.power.png"} <= set(
+    assert {"studies/meta/t.parquet", "tables/agreement.tex", "figures/t.bleu.power.svg"} <= set(
         said["files"]
     )
     assert "power/t/bleu" in said["jobs"]

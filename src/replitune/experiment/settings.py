@@ -6,7 +6,7 @@ The validation, the defaults, config/schema/experiment.schema.json and docs/conf
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,6 +21,8 @@ from replitune.significance.looks.settings import LookSettings
 from replitune.significance.settings import ReplicaDesign, TestSettings
 from replitune.significance.studies.settings import CalibrateSettings, PowerSettings, ReplicationSettings
 from replitune.tuning.settings import TUNING, Tuning
+
+FigureKind = Literal["pdf", "png"]
 
 Replicas = Annotated[dict[str, Any], Counts(ReplicaDesign, LookSettings)]
 """Numbers as in `ReplicaCounts`, what replicas are, and whether the experiment itself decides how
@@ -129,6 +131,9 @@ class ExperimentSettings(Settings, kw_only=True):
         Studies,
         about("What runs say beyond the tests of pairs. Results are under studies/ and in the report."),
     ] = Studies()
+    figures: Annotated[
+        tuple[FigureKind, ...], about("Kinds of files that figures/ has besides SVG: `[pdf, png]`.")
+    ] = ()
     scales: Annotated[
         dict[Name, dict[str, Any]],
         about(

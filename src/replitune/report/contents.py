@@ -50,8 +50,7 @@ TABLES: Registry[Callable[[Material], Table | None]] = Registry(
 FIGURES: Registry[Callable[[Material], Figures]] = Registry(
     "figure",
     {
-        "forest": "replitune.report.figures_first:forest",
-        "ranking": "replitune.report.figures_first:ranking",
+        "comparison": "replitune.report.picture:comparison",
         "replicas": "replitune.report.figures_scores:replicas",
         "looks": "replitune.report.figures_looks:looks",
         "runs": "replitune.report.figures_looks:runs",

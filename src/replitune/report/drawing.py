@@ -17,6 +17,7 @@ from typing import Any, Literal
 from replitune.errors import ReplituneError
 from replitune.extras import needs
 from replitune.report.material import Material
+from replitune.report.shapes import OF_SYSTEMS, PALETTE, Drawing
 from replitune.results.result import Result
 from replitune.running.files import atomic_open
 
@@ -53,7 +54,7 @@ ON_PAGES = 1.5
 # The lists differ in length, so that no two of many systems look the same. No red beside green. The
 # colours are those of the page (report.css) and of the live page.
 STYLES: dict[str, tuple[Any, ...]] = {
-    "color": ("#1b4965", "#b3530a", "#3f88b5", "#a23b72", "#4d7c31", "#6f7a94", "#94740a"),
+    "color": tuple(PALETTE[name][0] for name in OF_SYSTEMS),
     "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),
     "ls": ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2, 2, 2))),
     "marker": ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">"),
@@ -85,6 +86,8 @@ class Figure:
     """Whether panels are above each other, with a common x axis or each with its own."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What is written instead of long names."""
+    drawing: Drawing | None = None
+    """The whole of it, if it is made without matplotlib."""
 
     def save(self, path: str | Path) -> None:
         """Write it as SVG, PNG or PDF, by the suffix of the name."""
@@ -153,18 +156,18 @@ LONGEST = 24
 """Most letters in a line of a name beside an axis."""
 
 
-def elided(names: Sequence[str]) -> dict[str, str]:
+def elided(names: Sequence[str], longest: int = LONGEST) -> dict[str, str]:
     """Short forms of long names, as on the page (pictures.js): whole words that all names begin or end
     with are cut first. A name in letters that the font lacks is shown as a number."""
     shown = [*names]
-    if max(map(len, names), default=0) > LONGEST:
+    if max(map(len, names), default=0) > longest:
         front, back = _alike(names), _alike([name[::-1] for name in names])
         cut = []
         for name in names:
             begin, end = "…" if front > 2 else name[:front], "…" if back > 2 else name[len(name) - back :]
             cut.append(begin + name[front : max(len(name) - back, front + 1)] + end)
-        half = LONGEST // 2
-        fits = [name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}" for name in cut]
+        half = longest // 2
+        fits = [name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}" for name in cut]
         shown = fits if len({*fits}) == len({*names}) else cut
     shown = [f"system {k}" if UNKNOWN.search(name) else name for k, name in enumerate(shown, start=1)]
     return {name: short for name, short in zip(names, shown, strict=True) if short != name}
@@ -234,11 +237,25 @@ def _family(folder: TemporaryDirectory[str]) -> str:
     return family
 
 
+def _lay_out(canvas: Any, figure: Figure) -> None:
+    """Lay everything out, once for all kinds of files."""
+    more = _fit_texts(canvas)
+    legends = [legend for axes in canvas.axes if (legend := axes.get_legend()) is not None]
+    above = max((legend.get_window_extent().height for legend in legends), default=0.0)
+    canvas.set_figheight(figure.size[1] + above / canvas.dpi + more)
+    canvas.get_layout_engine().execute(canvas)
+    canvas.set_layout_engine("none")
+
+
 FONTS = TemporaryDirectory(prefix="replitune-")
 
 
 def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> dict[str, bytes]:
     """Bytes of the figure by suffix."""
+    if figure.drawing is not None and "svg" in suffixes:
+        others = tuple(suffix for suffix in suffixes if suffix != "svg")
+        rest = render(name, figure, others) if others else {}
+        return {"svg": figure.drawing.svg().encode("utf-8"), **rest}
     needs("plots")
     import matplotlib
     from matplotlib.backend_bases import get_registered_canvas_class
@@ -250,19 +267,20 @@ def render(name: str, figure: Figure, suffixes: tuple[str, ...] = ("svg",)) -> d
         # without pyplot, which would change how a notebook shows other figures
         canvas: Any = Canvas(layout="constrained", figsize=figure.size)
         canvas.elided = partial(_with_names, figure.names)
-        if figure.stacked:
+        if figure.drawing is not None:
+            canvas.set_layout_engine("none")
+            axes = canvas.add_axes((0, 0, 1, 1))
+            figure.draw(axes)
+            for text in axes.texts:
+                if UNKNOWN.search(text.get_text()):
+                    text.set_text(canvas.elided(text.get_text()))
+        elif figure.stacked:
             panels = canvas.subplots(nrows=figure.panels, sharex=figure.stacked == "common", squeeze=False)
             figure.draw(panels[:, 0])
         else:
             figure.draw(canvas.subplots(ncols=figure.panels, sharey=True))
-        more = _fit_texts(canvas)
-        legends = [legend for axes in canvas.axes if (legend := axes.get_legend()) is not None]
-        above = max((legend.get_window_extent().height for legend in legends), default=0.0)
-        canvas.set_figheight(figure.size[1] + above / canvas.dpi + more)
-        engine = canvas.get_layout_engine()
-        assert engine is not None
-        engine.execute(canvas)  # lays everything out, once for all kinds of files
-        canvas.set_layout_engine("none")
+        if figure.drawing is None:
+            _lay_out(canvas, figure)
         for suffix in suffixes:
             # not `savefig`, which would draw everything once more to lay it out
             buffer, page = io.BytesIO(), get_registered_canvas_class(suffix)(canvas)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import jinja2
 
@@ -15,7 +16,10 @@ from replitune.report.drawing import Figure
 from replitune.report.material import Material
 from replitune.report.methods_paragraph import methods
 from replitune.report.page_numbers import by_segment, differences_of, numbers
+from replitune.report.picture import NARROW, Picture, other_references, pictures
+from replitune.report.picture import WIDE as WIDTH
 from replitune.report.segment_browser import embedded, page_data
+from replitune.report.shapes import PALETTE
 from replitune.report.specification import Table
 from replitune.report.tables_scores import anchor
 from replitune.report.tables_studies import plan_sentences
@@ -31,6 +35,9 @@ WIDE = 600
 LARGE, FIGURES = 250_000, 1_500_000
 """Bytes of a figure, and of all figures; those beyond are only in the folder `figures`."""
 
+REFERENCES = 24
+"""Most pictures with another system as the reference."""
+
 ROWS = 400
 """Most rows of a table in the page; files have all."""
 SENTENCES = 200
@@ -38,17 +45,6 @@ SENTENCES = 200
 
 PAPERS = ("systems", "multeval", "p", "resampling", "thresholds", "intervals", "overlaps", "replication")
 """Tables that are there because Clark et al. and Fu et al. have them."""
-
-STATIC = {
-    "against": "ranking",
-    "forest": "forest",
-    "matrix": "heatmap",
-    "strip": "replicas",
-    "power": "power",
-    "convergence": "convergence",
-    "looks": "looks",
-}
-"""Pictures of the page, and the kind of figure that is shown there without JavaScript."""
 
 
 def page(
@@ -69,6 +65,7 @@ def page(
     )
     environment.filters["said"] = as_html
     glyphs: dict[str, str] = {}
+    shown, more = pictures(material), other_references(material, REFERENCES)
     drawn = [
         {
             "name": name,
@@ -78,6 +75,7 @@ def page(
             "wide": _points(svg) > WIDE,
         }
         for name, (figure, svg) in figures.items()
+        if figure.drawing is None
     ]
     large, room = [], FIGURES
     for one in drawn:
@@ -87,19 +85,20 @@ def page(
         else:
             room -= size
     drawn = [one for one in drawn if str(one["name"]) not in large]
-    statics = {}
-    for id, kind in STATIC.items():
-        first = next((one for one in drawn if one["kind"] == kind), None)
-        if first is not None and not (id == "forest" and "against" in statics):
-            statics[id] = (first["caption"], first["svg"], first["name"])
-            drawn.remove(first)
     segments = [part for part in material.segments if part.outputs]
     answers = answers_in_words(material)
     text = environment.get_template("report.html").render(
         experiment=material.experiment,
         seed=material.seed,
         summary=material.summary,
-        many=any(len(cell.systems) > 2 for cell in material.cells),
+        where=where(material),
+        settles=settles(material),
+        pictures=[
+            _shown(about, picture, first=picture is own)
+            for about, own in shown.items()
+            for picture in (own, *more.get(about, ()))
+        ],
+        palette=PALETTE,
         answers=answers,
         sentences=sum(map(len, answers.values())),
         tables={name: table for name, table in tables.items() if table.rows},
@@ -108,7 +107,6 @@ def page(
         most_sentences=SENTENCES,
         large=large,
         folder=bool(links),
-        statics=statics,
         figures=drawn,
         methods=methods(material),
         segments=segments,
@@ -118,7 +116,6 @@ def page(
         plans=plan_sentences(material.power),
         key=key,
         glyphs="".join(glyphs.values()),
-        plot=loader.get_source(environment, "plot.min.js")[0],
         version=__version__,
     )
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in SCRIPT.findall(text))
@@ -129,6 +126,40 @@ def page(
     by_testset = {t: by_segment(codes for _, codes in own.values()) for t, own in differences.items()}
     data = page_data(segments, budget, links, by_testset)
     return text.replace("<!--segments-->", data, 1)  # escaped data cannot contain it
+
+
+def _shown(about: str, picture: Picture, first: bool) -> dict[str, Any]:
+    """A picture, and of which test set and metric it is, where it is not of all; `first`: whether its
+    reference is not one of the others."""
+    cells = [row.cell for row in picture.rows]
+    testsets, metrics = {cell.testset for cell in cells}, {cell.metric for cell in cells}
+    return {
+        "about": about,
+        "first": first,
+        "reference": picture.reference if picture.common else None,
+        "testset": testsets.pop() if len(testsets) == 1 else None,
+        "metric": metrics.pop() if len(metrics) == 1 else None,
+        "wide": picture.drawn(WIDTH).svg(picture.label),
+        "narrow": picture.drawn(NARROW).svg(picture.label),
+        "caption": picture.caption,
+    }
+
+
+def where(material: Material) -> str:
+    """What was compared; how many systems is said once."""
+    counts, cells = material.summary.counts, material.cells
+    if " on " in material.experiment and cells:  # of a comparison, which has no name
+        counts = counts.removeprefix(f"{len(cells[0].systems)} systems, ")
+    return f"{material.experiment}: {counts}" if counts else material.experiment
+
+
+def settles(material: Material) -> str:
+    """Where the doubt about the pair that matters most comes from, and what to do next."""
+    told = material.summary.next
+    every = (one for cell in material.cells for one in cell.answers if not one.decided)
+    named = (one for one in every if told in (one.next, f"for {one.a} and {one.b}, {one.next}"))
+    doubt = next((f"{one.doubt.text}. " for one in named if one.doubt is not None), "")
+    return f"{doubt}Next: {told}."
 
 
 def key(answer: Answer) -> str:

@@ -1,38 +1,24 @@
-"""The numbers of the page's pictures, as JSON: rounded to six digits, and short.
+"""The numbers of the page that JavaScript shows, as JSON: rounded to six digits, and short.
 
-All that people read is computed here or earlier. The page draws it, and reverses it where A and B
-are exchanged. Lists of pairs are in the order of `pairs_of`.
+All that people read is computed here or earlier. The page reverses it where A and B are exchanged. Lists of
+pairs are in the order of `pairs_of`.
 """
 
 from __future__ import annotations
 
 import base64
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replitune.replicas import Replica
 from replitune.report.material import Material
-from replitune.report.planning import CURVE, PlanGrid, detectable, plan_grid, planner, stops
-from replitune.report.ranks import by_people, places
-from replitune.report.tables_scores import anchor
 from replitune.report.why import Why
 from replitune.report.words import Moments, Words, half_width
-from replitune.results.answer import AHEAD, Answer, of_outputs, unfit
-from replitune.results.findings import adjusted
-from replitune.results.planning import WANTED
 from replitune.results.result import Result
-from replitune.results.wording import generalises_to
-from replitune.significance.base import TestResult
-from replitune.significance.multiple import verdict
-from replitune.significance.variances import RUNS, shares
 
-BINS = 20
-"""Most bins of a histogram on each side of 0."""
 MISSING, EQUAL = 256**3 - 1, 256**3 // 2 - 1
 """Codes of the difference on a segment: where there is none, and for 0."""
 
@@ -42,22 +28,9 @@ Differences = Mapping[str, Mapping[str, tuple[dict[str, Any], NDArray[np.int64]]
 
 
 def numbers(material: Material, differences: Differences) -> dict[str, Any]:
-    people = by_people(material)
-    planned = sum(planner(cell, test) is not None for cell in material.cells for test in _leading(cell))
-    runs, sizes = stops(planned)
     return {
-        "alpha": material.alpha,
-        "sure": f"surely better, at {material.alpha:g}",
         "baseline": material.baseline,
-        "plans": {"runs": runs, "curve": CURVE, "wanted": WANTED},
-        "cells": [
-            _cell(cell, material, people.get(cell.testset, {}), runs, sizes) for cell in material.cells
-        ],
-        "histories": {
-            system: {replica: rounded(scores) for replica, scores in runs.items()}
-            for system, runs in material.histories.items()
-        },
-        "looks": _looks(material),
+        "cells": [_cell(cell, material) for cell in material.cells],
         "why": {one.testset: _why(one, differences[one.testset], material.alpha) for one in material.why},
     }
 
@@ -95,41 +68,8 @@ def pairs_of(names: Iterable[str]) -> Iterable[tuple[str, str]]:
     return combinations(names, 2)
 
 
-def _leading(cell: Result) -> Sequence[TestResult]:
-    """The lead test of each pair."""
-    return [test for test in cell.tests if test.method == cell.lead_method]
-
-
-def _cell(
-    cell: Result, material: Material, people: Mapping[str, Any], runs: Sequence[int], sizes: Sequence[int]
-) -> dict[str, Any]:
-    names = list(cell.ranked)
-    place = {name: i for i, name in enumerate(names)}
-    standing = places(cell)
-    method = {name: i for i, name in enumerate(cell.methods)}
-    systems = []
-    for name in names:
-        system = cell.systems[name]
-        at = standing.get(name)
-        systems.append(
-            {
-                "name": name,
-                "n": system.n,
-                "avg": short(cell.mean(name)),
-                "sel": short(system.s_sel),
-                "dev": short(system.s_dev),
-                "test": short(system.s_test),
-                "median": system.median_replica,
-                "runs": [[id, Replica(id).group, short(score)] for id, score in system.scores.items()],
-                "ci": {m: rounded(ends) for m, ends in system.ci.items() if ends is not None},
-                "cluster": None if at is None else at.cluster,
-                "ranks": None if at is None else at.ranks,
-                "people": people.get(name),
-                "odd": odd_runs(cell, name),
-            }
-        )
-    segments = max((test.segments for test in cell.tests), default=0)
-    sizes = sorted({*sizes, segments})
+def _cell(cell: Result, material: Material) -> dict[str, Any]:
+    place = {name: i for i, name in enumerate(cell.ranked)}
     return {
         "testset": cell.testset,
         "metric": cell.metric,
@@ -139,115 +79,8 @@ def _cell(
         "neutral": cell.neutral,
         "decimals": cell.decimals,
         "people": cell.metric in material.people,
-        "segments": segments,
-        "sizes": sizes,
-        "methods": cell.methods,
-        "lead": cell.lead_method,
-        "says": {test.method: generalises_to(test) for test in cell.tests},
-        "systems": systems,
-        "anchor": anchor(cell, material),
-        "own": rounded(
-            cell.better_by(x - cell.systems[anchor(cell, material)].avg)
-            for x in cell.systems[anchor(cell, material)].scores.values()
-        ),
-        "tests": [
-            [
-                place[t.a],
-                place[t.b],
-                method[t.method],
-                *map(short, (t.delta, adjusted(t), t.ci_low, t.ci_high)),
-                0 if of_outputs(t) or unfit(cell, t) else verdict(t, cell.alpha, cell.sign),
-            ]
-            for t in cell.tests
-        ],
-        "pairs": [
-            [
-                place[t.a],
-                place[t.b],
-                short(one.margin),
-                None if one.state == "these-outputs" else short(detectable(material, cell, t)),
-                _doubt(t, place),
-                _plans(plan_grid(cell, t, runs, sizes)),
-                _dots(cell, t),
-                _told(one),
-            ]
-            for t, one in zip(_leading(cell), cell.answers, strict=True)
-        ],
-    }
-
-
-def _dots(cell: Result, test: TestResult) -> list[Any]:
-    """By how much B is better: its mean against each run of A, then each of its runs against A's mean."""
-    a, b = cell.systems[test.a], cell.systems[test.b]
-    values = [b.avg - x for x in a.scores.values()] + [x - a.avg for x in b.scores.values()]
-    places = np.array([cell.better_by(value) for value in values])
-    low, high = float(places.min()), float(places.max())
-    return [low, high, packed(places, low, high, 2)]
-
-
-def _told(one: Answer) -> list[Any]:
-    """Who is ahead (1: B, -1: A), how far, the interval in that direction, state, colour, and words."""
-    side = 0 if one.ahead is None else 1 if one.ahead == one.b else -1
-    numbers = map(short, (one.size, one.low, one.high))
-    return [side, *numbers, one.state, one.tone, one.state in AHEAD, one.interval, one.by_text]
-
-
-def odd_runs(cell: Result, system: str) -> list[str]:
-    """Runs that a note is about."""
-    about = {note.run for one in cell.answers for note in one.trust if note.systems == (system,)}
-    return [id for id in cell.systems[system].scores if id in about]
-
-
-def _doubt(test: TestResult, place: Mapping[str, int]) -> list[list[Any]]:
-    """The shares of the variance of the difference, each with its source (a system's place for its runs,
-    `runs` for those of both, or the test set), the share, and how it is printed."""
-    return [
-        [
-            "the test set" if one.row.source != RUNS else place.get(one.row.about or "", "runs"),
-            short(one.row.share),
-            str(one),
-        ]
-        for one in shares(test.variances)
-    ]
-
-
-def _plans(grid: PlanGrid | None) -> list[Any] | None:
-    """Tuners, own runs, the smallest and the largest detectable difference; and packed, row by row, the
-    detectable differences, the power for the observed difference, and the curves."""
-    if grid is None:
-        return None
-    low, high = float(grid.detectable.min()), float(grid.detectable.max())
-    return [
-        grid.tuners,
-        grid.own,
-        low,
-        high,
-        packed(grid.detectable, low, high),
-        packed(np.clip(grid.observed, 1e-4, 1 - 1e-4), 0, 1, 2),  # never 0 or 1, even when rounded
-        packed(grid.curve, 0, 1, 1),
-    ]
-
-
-def _looks(material: Material) -> dict[str, Any] | None:
-    record = material.looks
-    if record is None:
-        return None
-    return {
-        "testset": record.plan.testset,
-        "metric": record.plan.metric,
-        "rows": [
-            [
-                look.number,
-                row.a,
-                row.b,
-                row.n_a,
-                row.n_b,
-                *map(short, (row.delta, row.ci_low, row.ci_high)),
-                row.decision,
-            ]
-            for look in record.looks
-            for row in look.pairs
-        ],
+        "systems": [{"name": name, "n": cell.systems[name].n} for name in cell.ranked],
+        "pairs": [[place[one.a], place[one.b], one.by_text] for one in cell.answers],
     }
 
 
@@ -286,39 +119,21 @@ def _why(one: Why, differences: Mapping[str, tuple[dict[str, Any], Any]], alpha:
 def segment_differences(
     means: Mapping[str, NDArray[np.float64]],
 ) -> tuple[dict[str, Any], NDArray[np.int64]]:
-    """For each pair of systems by one metric the histogram of the differences on segments, and (pairs, N)
-    the differences as codes (see `packed`) from -`most` to `most`. In `pairs`: the width of a bin; the
-    numbers of segments on which the second system scores lower, as high, higher; and those in each bin,
-    where 0 is the middle edge and segments without a difference are in none."""
+    """For each pair of systems by one metric the numbers of segments on which the second scores lower, as
+    high, higher; and (pairs, N) the differences as codes (see `packed`) from -`most` to `most`."""
     known = np.concatenate([values[np.isfinite(values)] for values in means.values()])
     most = float(np.ptp(known)) if len(known) else 0.0
     codes = np.array([_codes(means[b] - means[a], -most, most) for a, b in pairs_of(means)])
-    pairs = []
-    for own in codes:
-        delta = own[own != MISSING] - EQUAL
-        size = np.abs(delta) * (most / EQUAL)
-        step = _step(float(size.max(initial=0)) / BINS)
-        number = (size // step).astype(np.int64)
-        half = int(number.max(initial=0)) + 1
-        bins = np.bincount(
-            (half + np.where(delta > 0, number, -number - 1))[delta != 0], minlength=2 * half
-        )
-        counts = [int((np.sign(delta) == sign).sum()) for sign in (-1, 0, 1)]
-        pairs.append([step, counts, bins.tolist()])
+    if not most:
+        codes[codes != MISSING] = EQUAL
+    signs = (np.sign(own[own != MISSING] - EQUAL) for own in codes)
+    pairs = [[int((own == sign).sum()) for sign in (-1, 0, 1)] for own in signs]
     return {"names": list(means), "most": most, "pairs": pairs}, codes
 
 
 def by_segment(codes: Iterable[NDArray[np.int64]]) -> list[str]:
     """For each segment, the differences of all pairs by all metrics, in four letters each."""
     return [_base64(row, 3) for row in np.concatenate([*codes]).T]
-
-
-def _step(least: float) -> float:
-    """1, 2 or 5 times a power of ten."""
-    if least <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(float(f"{times * power:.12g}") for times in (1, 2, 5, 10) if times * power >= least)
 
 
 def _means(by_name: Mapping[str, Moments], alpha: float) -> dict[str, Any]:

@@ -117,16 +117,17 @@ class Report:
         return [answer for result in self.results for answer in result.answers]
 
     def plot(
-        self, name: str = "replicas", *, metric: str | None = None, testset: str | None = None
+        self, name: str = "comparison", *, metric: str | None = None, testset: str | None = None
     ) -> Figure:
         """A figure, which notebooks show; ``.save("x.pdf")`` writes it, ``.draw(axes)`` draws it
-        into axes of your own. It needs matplotlib.
+        into axes of your own. It needs matplotlib,
+        except for ``comparison`` as SVG.
 
         Parameters
         ----------
         name
-            ``replicas``: the score of every run; ``intervals``, ``differences``,
-            ``distributions``, ``heatmap`` and others: the message about a wrong name lists all.
+            ``comparison``: every run, and differences with their intervals; ``replicas``,
+            ``intervals``, ``distributions`` and others: the message about a wrong name lists all.
         metric, testset
             Which one, if there are several; by default the first that has such a figure.
         """
@@ -149,10 +150,15 @@ class Report:
         return f"<{type(self).__name__}: {cells}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the summary, and the overview. Nothing from elsewhere, and everything from
-        data is escaped."""
+        """For notebooks: the summary, the picture of the first screen, and the overview. Nothing from
+        elsewhere, and everything from data is escaped."""
+        from replitune.report.picture import pictures
+
         said = "".join(f"<p>{as_html(line)}</p>" for line in self.summary.lines)
-        return f'<div class="replitune"><style>{STYLE}</style>{said}{self.table().html_table()}</div>'
+        shown = next((picture.drawn().svg() for picture in pictures(self.material).values()), "")
+        shown = shown.replace(' xmlns="http://www.w3.org/2000/svg"', "")
+        table = self.table().html_table()
+        return f'<div class="replitune"><style>{STYLE}</style>{said}{shown}{table}</div>'
 
     # ---- for programs
 

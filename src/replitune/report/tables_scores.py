@@ -9,7 +9,7 @@ from replitune.report.material import Material
 from replitune.report.ranks import Place, Ranks, by_people, places, rank_text
 from replitune.report.specification import Column, Table, limits
 from replitune.results.answer import AHEAD
-from replitune.results.findings import adjusted, at_the_top, interval_methods
+from replitune.results.findings import adjusted, at_the_top, best_is_tested, interval_methods
 from replitune.results.numbers import p_value, score, signed
 from replitune.results.result import Result
 from replitune.results.wording import INTERVALS, corrected, listed
@@ -17,7 +17,6 @@ from replitune.significance.base import TestResult
 from replitune.significance.one_system import SystemSummary
 
 T = TypeVar("T")
-BOLD = "bold: the best, and what is not shown to differ from it"
 
 TESTSET = Column("test set", "testset", lambda cell, *_: cell.testset, left=True)
 CELL = (
@@ -46,7 +45,7 @@ def overview(material: Material) -> Table:
     replicated = (
         "" if not _replicated(material) else f" ± standard deviation over n {material.kind}s (s_test)"
     )
-    caption = f"Mean score{replicated}; {BOLD}"
+    caption = f"Mean score{replicated}; {bold(material)}"
     if lead:
         caption += (
             f"; †: differs from {against} at {material.alpha:g} by the {lead} test "
@@ -72,6 +71,12 @@ def overview(material: Material) -> Table:
         ),
         rows=rows,
     )
+
+
+def bold(material: Material) -> str:
+    """What is bold in a column."""
+    tested = all(best_is_tested(cell) for cell in material.cells if not cell.neutral and cell.systems)
+    return "bold: the best" + (", and what is not shown to differ from it" if tested else "")
 
 
 def lead_cell(cells: Iterable[Result], material: Material) -> Result:
@@ -193,7 +198,7 @@ def multeval(material: Material) -> Table:
     return Table(
         title="Metric by system",
         caption=f"Mean score over n {material.kind}s, standard deviations from the choice of the test set "
-        f"(s_sel) and over {material.kind}s (s_test){tested}; {BOLD}.",
+        f"(s_sel) and over {material.kind}s (s_test){tested}; {bold(material)}.",
         columns=(
             TESTSET,
             *CELL[1:],
@@ -271,7 +276,8 @@ def systems(material: Material) -> Table:
     said += [f"the median {kind}"] * replicated
     return Table(
         title="Scores and their spread",
-        caption=f"{listed([f'Mean score of each system over its n {kind}s (Avg)', *said])}; {BOLD}.",
+        caption=f"{listed([f'Mean score of each system over its n {kind}s (Avg)', *said])}; "
+        f"{bold(material)}.",
         columns=(
             *CELL,
             SYSTEM,

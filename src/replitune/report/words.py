@@ -21,6 +21,8 @@ KEPT, MOST = 400, 4000
 means of each order, of all systems together."""
 BLOCK = 1 << 16
 """Outputs whose n-grams are counted at a time: bounds the memory."""
+FEWEST = 5
+"""An n-gram that the references have less often says nothing."""
 SHOWN = 12
 """Most n-grams of a pair that are shown, in each direction."""
 CLASSES = (1, 2, 5, 10, 100, 1000)
@@ -94,6 +96,7 @@ class Words:
         delta = self.right[b].mean - self.right[a].mean
         unsure = np.zeros(len(delta), bool) if half is None else np.abs(delta) <= half
         order = np.lexsort((-np.abs(delta), unsure))
+        order = order[np.asarray(self.expected)[order] >= FEWEST]
         gained, lost = order[delta[order] > 0], order[delta[order] < 0]
         return gained[:SHOWN].tolist(), lost[:SHOWN].tolist()
 

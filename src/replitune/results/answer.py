@@ -153,6 +153,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in DECIDED
 
     @property
+    def single(self) -> bool:
+        """Whether a system has one output alone, so that nothing is known of others."""
+        return self.state == "these-outputs" and min(self.counts.runs_a, self.counts.runs_b) == 1
+
+    @property
     def tone(self) -> str:
         """amber where a caveat changes the reading, else blue where it is decided, else grey."""
         return tone(self.decided, self.trust)
@@ -177,6 +182,22 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<Answer, {self.state}: {self.sentence}>"
+
+
+def verdict_word(one: Answer, system: str, delta: float) -> str:
+    """The state of an answer in a word or two about one of its systems, whose score is `delta` above that
+    of the other."""
+    better = "better" if one.ahead == system else "worse"
+    words: dict[State, str] = {
+        "better": better,
+        "better-within-margin": f"slightly {better}",
+        "same": "same",
+        "undecided": "open",
+        "these-outputs": f"one {one.counts.kind}" if one.single else "these outputs",
+        "different": "more" if delta > 0 else "less",
+        "cannot": "no p",
+    }
+    return words[one.state]
 
 
 def tone(decided: bool, trust: Sequence[Note]) -> str:

@@ -33,12 +33,18 @@ def next_run(cell: Result, result: TestResult, where: str = "") -> tuple[float, 
 
 
 def at_the_top(cell: Result, system: str) -> bool:
-    """Whether the system has the best mean of several, or is not shown to differ from the one that has."""
+    """Whether the system has the best mean of several; or, where all were compared with the one that has,
+    is not shown to differ from it."""
     if cell.neutral or len(cell.systems) < 2:
         return False
-    answer = cell.answer((cell.ranked[0], system))
+    answer = cell.answer((cell.ranked[0], system)) if best_is_tested(cell) else None
     alike = answer is not None and answer.state in ("same", "undecided", "these-outputs")
     return system == cell.ranked[0] or alike
+
+
+def best_is_tested(cell: Result) -> bool:
+    """Whether every other system was compared with the best."""
+    return all(cell.answer((cell.ranked[0], name)) is not None for name in cell.ranked[1:])
 
 
 def interval_methods(cell: Result) -> list[str]:

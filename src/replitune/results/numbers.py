@@ -64,6 +64,11 @@ def ends(low: float, high: float, decimals: int = 2) -> tuple[str, str]:
     return f"{low:z.{decimals}f}", f"{high:z.{decimals}f}"
 
 
+def signed_range(low: float, high: float, decimals: int = 2) -> str:
+    """``-1.11 to +0.13``"""
+    return " to ".join(end if float(end) <= 0 else f"+{end}" for end in ends(low, high, decimals))
+
+
 def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
     """A confidence interval."""
     if low is None or high is None:

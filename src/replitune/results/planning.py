@@ -1,5 +1,5 @@
 """What more runs and segments would decide about a pair: the one planner, of which the next step of an
-answer, the commands `power` and `next`, and the sliders of the page are views.
+answer, the page, and the commands `power` and `next` are views.
 
 It is `significance.studies.planned` under the variances of the pair's own test, with the level at which
 that test was made. A plan is judged by the probability that it decides, given what has been seen.

@@ -18,8 +18,8 @@ import msgspec
 from replitune.metrics.base import Direction
 from replitune.notes import Note, note_text
 from replitune.replicas import Replica
-from replitune.results.answer import Answer, answers_of
-from replitune.results.numbers import decimals_of
+from replitune.results.answer import Answer, answers_of, verdict_word
+from replitune.results.numbers import decimals_of, score, signed, signed_range
 from replitune.results.wording import base_name, title, word_of
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import Ranking, rank_systems
@@ -89,6 +89,24 @@ class Overlap:
     @property
     def note(self) -> str | None:
         return note_text(self.notes)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The answer about a system and a reference, in the sign of its score minus that of the reference."""
+
+    answer: Answer
+    word: str
+    """``better``, ``open``, ``same`` ...: of the system."""
+    delta: float
+    low: float | None
+    high: float | None
+    text: str
+    """``-0.62 (-1.11 to -0.13)``"""
+
+    @property
+    def decided(self) -> bool:
+        return self.answer.decided
 
 
 @dataclass(frozen=True)
@@ -167,6 +185,24 @@ class Result:
     @cached_property
     def _answers(self) -> dict[frozenset[str], Answer]:
         return {frozenset((one.a, one.b)): one for one in self.answers}
+
+    def seen(self, system: str, reference: str) -> Seen | None:
+        """The answer about a system and a reference, seen from the system; None if they were not
+        compared."""
+        one = self.answer((system, reference))
+        if one is None:
+            return None
+        ahead = system == (one.b if one.ahead is None else one.ahead)
+        turn = self.better_by(1.0 if ahead else -1.0)
+        delta, word = turn * one.size, verdict_word(one, system, turn * one.size)
+        # of single runs the interval says nothing about others, and without p it says nothing
+        low, high = (one.low, one.high) if not one.single and one.state != "cannot" else (None, None)
+        if low is not None and high is not None:
+            low, high = (low, high) if turn > 0 else (-high, -low)
+        text = signed(delta, self.decimals) if delta else score(0.0, self.decimals)
+        if low is not None and high is not None:
+            text += f" ({signed_range(low, high, self.decimals)})"
+        return Seen(one, word, delta, low, high, text)
 
     def ahead_last(self, pair: tuple[str, str]) -> tuple[str, str]:
         """The pair, with the system that is ahead by its answer as B."""
@@ -302,10 +338,10 @@ class Result:
         scores: dict[str, list[float]] = {}
         if self.kind == "sample":
             return scores
-        for id, score in self.systems[system].scores.items():
+        for id, value in self.systems[system].scores.items():
             group = Replica(id).group
             if group:
-                scores.setdefault(group, []).append(score)
+                scores.setdefault(group, []).append(value)
         return scores
 
     # ---- as something else

@@ -49,6 +49,8 @@ class Report(Stage):
     alpha: float
     family: str
     samples: int
+    figures: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Kinds of files besides SVG."""
     people: list[str] | msgspec.UnsetType = msgspec.UNSET
     """The test sets on which metrics sharpen people's judgements."""
     asked: dict[str, dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
@@ -81,6 +83,7 @@ class Report(Stage):
             alpha=tests.alpha,
             family=tests.family,
             samples=tests.samples,
+            figures=[*experiment.settings.figures] or msgspec.UNSET,
             people=[*experiment.sharpened] or msgspec.UNSET,
             asked={
                 system: {
@@ -192,7 +195,7 @@ class Report(Stage):
                 (out / f"segments.{part.testset}.tsv").write_text(part.tsv(), "utf-8", newline="")
         with new_folder(Path(self.at.figures)) as out:
             for name, figure in contents.figures(material).items():
-                drawn = render(name, figure, ("svg", "png", "pdf"))
+                drawn = render(name, figure, ("svg", *(self.figures or ())))
                 for suffix, content in drawn.items():
                     (out / f"{name}.{suffix}").write_bytes(content)
                 figures[name] = (figure, drawn["svg"].decode("utf-8"))

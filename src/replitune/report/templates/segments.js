@@ -91,7 +91,7 @@
   const documentField = field("document", documents);
   // the run of each system whose output is shown: the median run, or one that was chosen
   const runBoxes = { a: choice([], "segment-run-a"), b: choice([], "segment-run-b") };
-  const runFields = { a: field("run of A", runBoxes.a), b: field("run of B", runBoxes.b) };
+  const runFields = { a: field("output of A", runBoxes.a), b: field("output of B", runBoxes.b) };
 
   const current = () => sets.find((set) => set.testset === state.testset);
   const places = (set) => ["a", "b"].map((side) => set.systems.findIndex(([name]) => name === state[side]));
@@ -112,18 +112,13 @@
       link.replaceChildren();
       if (set.rows.length < set.all) link.append(`The ${set.rows.length} of ${set.all} segments on which systems differ most are in this page. `);
       const detailed = Object.keys(set.details).length;
-      if (set.replicas.some(Boolean) && detailed < set.rows.length) link.append(`Outputs of all runs are in this page for the ${detailed} segments that differ most. `);
+      if (set.replicas.some(Boolean) && detailed < set.rows.length) link.append(`All outputs are in this page for the ${detailed} segments that differ most. `);
       if (set.link) {
         const anchor = make("a", "", set.link);
         anchor.href = set.link.split("/").map(encodeURIComponent).join("/");
         link.append("All segments: ", anchor);
       }
       chosenFor = key;
-    }
-    if (state.run) {
-      for (const side of ["a", "b"]) {
-        if (state.run[0] === state[side] && [...runBoxes[side].options].some((option) => option.value === state.run[1])) runBoxes[side].value = state.run[1];
-      }
     }
   };
 
@@ -149,9 +144,9 @@
       const [runs] = every[place];
       const items = runs.map(([text, score, of]) => make("li", "", make("span", "times", `${of.length} ×`), make("span", "", text || "(empty)"),
         make("span", "quiet", ` ${score.toFixed(set.decimals)}`)));
-      return make("div", "", make("span", "label", `${set.systems[place][0]}: ${said.count(runs.length, "different output")} of ${said.count(set.replicas[place].length, "run")}`), make("ul", "outputs", ...items));
+      return make("div", "", make("span", "label", `${set.systems[place][0]}: ${said.count(runs.length, "different output")} of ${said.count(set.replicas[place].length, page.cell().kind)}`), make("ul", "outputs", ...items));
     });
-    return make("details", "", make("summary", "", "outputs of all runs"), make("div", "pair", ...parts));
+    return make("details", "", make("summary", "", "all outputs"), make("div", "pair", ...parts));
   };
   // A derivation: a box for each rule, containing those of what fills its gaps, in the order of the source.
   const side = (text) => make("span", "", ...text.split(" ").flatMap((word, i) => [
@@ -172,7 +167,7 @@
     const where = doc === null ? `segment ${index}` : `segment ${index}, ${doc}`;
     const heads = [make("span", "", where), make("span", "", `${set.metric} ${A.score.toFixed(set.decimals)} → ${B.score.toFixed(set.decimals)}`)];
     const c = why.measured(), delta = c && why.difference(row);
-    if (delta !== null) heads.push(make("span", "all", `${set.replicas.some(Boolean) ? "all runs, " : ""}${c.name}: ${said.signed(delta, c.decimals)}`));
+    if (delta !== null) heads.push(make("span", "all", `${set.replicas.some(Boolean) ? `all ${c.kind}s, ` : ""}${c.name}: ${said.signed(delta, c.decimals)}`));
     card.append(make("header", "", ...heads));
     const part = (label, paragraph) => make("div", "", make("span", "label", label), paragraph);
     const grid = make("div", "pair");
@@ -241,9 +236,5 @@
   root.hidden = false;
   choose();
   refresh(true);
-  page.on((changes) => {
-    choose();
-    refresh(true);
-    if (changes.run) document.getElementById("segments").scrollIntoView({ block: "start" });
-  });
+  page.on(() => { choose(); refresh(true); });
 })();

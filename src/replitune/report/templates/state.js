@@ -1,10 +1,10 @@
 "use strict";
-// What the whole page shows: test set, metric, test, pair (A, B), and perhaps one run. It is kept
-// in the URL's fragment, and changed by the boxes on top or by a click in a picture.
+// What the whole page shows: test set, metric, pair (A, B), and the segments of some range of differences.
+// It is kept in the URL's fragment.
 const page = (() => {
   const data = JSON.parse(document.getElementById("numbers").textContent);
-  const state = { testset: "", metric: "", test: "", a: "", b: "", run: null, range: null };
-  const LETTERS = { testset: "t", metric: "m", test: "k", a: "a", b: "b" };
+  const state = { testset: "", metric: "", reference: "", a: "", b: "", range: null };
+  const LETTERS = { testset: "t", metric: "m", reference: "r", a: "a", b: "b" };
   const listeners = [];
 
   const make = (tag, className, ...content) => {
@@ -33,14 +33,7 @@ const page = (() => {
       while (low.toFixed(decimals) === high.toFixed(decimals) && low !== high && decimals < 8) decimals++;
       return `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`;
     },
-    p: (x) => {
-      if (x === null) return "–";
-      if (x >= 0.9995) return "1";
-      return x < 0.0005 ? "<.001" : x.toFixed(3).replace(/^0/, "");
-    },
-    percent: (x) => (x > 0 && x < 0.005 ? "<1%" : x < 1 && x > 0.995 ? ">99%" : `${(100 * x).toFixed(0)}%`),
     count: (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`,
-    tick: (x) => String(+x.toPrecision(6)).replace("-", "−"),
   };
 
   // ---- what there is
@@ -48,26 +41,10 @@ const page = (() => {
   const cellOf = (testset, metric) => data.cells.find((c) => c.testset === testset && c.metric === metric);
   const metricsOf = (testset) => data.cells.filter((c) => c.testset === testset);
   const cell = () => cellOf(state.testset, state.metric);
-  const index = new Map();
-  data.cells.forEach((c, k) => {
+  for (const c of data.cells) {
     c.place = new Map(c.systems.map((system, i) => [system.name, i]));
-    for (const row of c.tests) index.set(`${k} ${row[0]} ${row[1]} ${row[2]}`, row);
-    c.pairs = c.pairs.map(([a, b, margin, detectable, doubt, plans, dots, [side, size, low, high, state, tone, surely, interval, text]]) =>
-      ({ a, b, margin, detectable, doubt, plans, dots, told: { side, size, low, high, state, tone, surely, interval, text } }));
-    c.pairOf = new Map(c.pairs.map((pair) => [`${pair.a} ${pair.b}`, pair]));
-  });
-  // the test of B - A, whichever way round it was made
-  const testOf = (c, a, b, method) => {
-    const k = data.cells.indexOf(c), m = c.methods.indexOf(method);
-    const i = c.place.get(a), j = c.place.get(b);
-    const found = index.get(`${k} ${i} ${j} ${m}`);
-    const turned = found ? null : index.get(`${k} ${j} ${i} ${m}`);
-    if (!found && !turned) return null;
-    // won: 1 where B is better, -1 where A is, 0 undecided, null without p
-    const [, , , delta, adjusted, low, high, won] = found ?? turned;
-    const minus = (x) => (x === null ? null : -x);
-    return found ? { delta, adjusted, low, high, won } : { delta: -delta, adjusted, low: minus(high), high: minus(low), won: minus(won) };
-  };
+    c.pairOf = new Map(c.pairs.map(([a, b, text]) => [`${a} ${b}`, { a, b, text, names: [a, b].map((i) => c.systems[i].name) }]));
+  }
   const pairOf = (c, a, b) => {
     const i = c.place.get(a), j = c.place.get(b);
     return c.pairOf.get(`${i} ${j}`) ?? c.pairOf.get(`${j} ${i}`) ?? null;
@@ -87,7 +64,6 @@ const page = (() => {
       return code === missing ? NaN : (low * (missing - 1 - code) + high * code) / (missing - 1);
     });
   };
-  const system = (c, name) => c.systems[c.place.get(name)];
 
   // ---- changing it
   const settle = () => {
@@ -98,13 +74,12 @@ const page = (() => {
       state.metric = (cells.find((c) => !c.neutral && !c.people) ?? cells[0]).metric;
     }
     const c = cell();
-    if (!c.methods.includes(state.test)) state.test = c.lead;
     const names = c.systems.map((one) => one.name);
     if (names.length > 1) {
       if (!names.includes(state.b) || !names.includes(state.a) || state.a === state.b) {
         const { baseline } = data;
         if (names.length === 2 && c.pairs.length) {
-          [state.a, state.b] = [names[c.pairs[0].a], names[c.pairs[0].b]];
+          [state.a, state.b] = [names[c.pairs[0][0]], names[c.pairs[0][1]]];
         } else if (names.includes(baseline)) {
           [state.a, state.b] = [baseline, names.find((name) => name !== baseline)];
         } else [state.b, state.a] = names;
@@ -140,39 +115,5 @@ const page = (() => {
   read();
   settle();
   return { data, state, set, on: (listener) => listeners.push(listener), make, fill, field, said, unique,
-    cell, metricsOf, testOf, pairOf, pairIn, unpacked, system };
-})();
-
-// ---- the boxes on top
-(() => {
-  const { state, set, make, fill, field, data, unique } = page;
-  const holder = document.getElementById("switch");
-  const boxes = {};
-  const box = (name, text) => {
-    boxes[name] = make("select", "");
-    boxes[name].id = `choose-${name}`;
-    boxes[name].addEventListener("change", () => set({ [name]: boxes[name].value }));
-    return field(text, boxes[name]);
-  };
-  const swap = make("button", "", "⇄");
-  swap.type = "button";
-  swap.setAttribute("aria-label", "exchange A and B");
-  swap.addEventListener("click", () => set({ a: state.b, b: state.a }));
-  const labels = { testset: box("testset", "test set"), metric: box("metric", "metric"), test: box("test", "test"),
-    a: box("a", "A"), b: box("b", "B") };
-  const refresh = () => {
-    const c = page.cell();
-    const names = c.systems.map((one) => [one.name, one.name]);
-    fill(boxes.testset, unique(data.cells.map((one) => one.testset)).map((t) => [t, t]), state.testset);
-    fill(boxes.metric, page.metricsOf(state.testset).map((one) => [one.metric, one.name]), state.metric);
-    fill(boxes.test, c.methods.map((m) => [m, m]), state.test);
-    fill(boxes.a, names, state.a);
-    fill(boxes.b, names, state.b);
-    for (const [name, label] of Object.entries(labels)) label.hidden = boxes[name].options.length < 2;
-    swap.hidden = names.length < 2;
-  };
-  holder.append(labels.testset, labels.metric, labels.test, labels.a, swap, labels.b);
-  holder.hidden = false;
-  refresh();
-  page.on(refresh);
+    cell, metricsOf, pairOf, pairIn, unpacked };
 })();

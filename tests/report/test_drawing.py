@@ -52,9 +52,8 @@ def test_a_figure_of_long_names_has_room_for_its_axes_and_no_type_3_font():
     assert axes.get_position().width * COLUMN > 0.6 * COLUMN
 
 
-def test_a_colour_is_the_same_in_figures_page_and_live_page():
-    for sheet in ("report/templates/report.css", "workflow/live/page.css"):
-        style = (ROOT / "src" / "replitune" / sheet).read_text("utf-8")
-        light, dark = (re.findall(r"--c\d: (#\w+)", part) for part in style.split("@media", 1))
-        assert tuple(light) == STYLES["color"]
-        assert len(dark) == len(light)
+def test_a_colour_is_the_same_in_figures_and_page():
+    style = (ROOT / "src" / "replitune" / "report/templates/report.css").read_text("utf-8")
+    light, dark = (re.findall(r"--c\d: (#\w+)", part) for part in style.split("@media", 1))
+    assert tuple(light) == STYLES["color"]
+    assert len(dark) == len(light)

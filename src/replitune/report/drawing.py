@@ -51,7 +51,7 @@ ON_PAGES = 1.5
 """How much larger a figure is on a web page than on paper."""
 # From dark to light, so that the order survives greyscale; dashes and markers tell neighbours apart.
 # The lists differ in length, so that no two of many systems look the same. No red beside green. The
-# colours are those of the page (report.css) and of the live page.
+# colours are those of the page (report.css).
 STYLES: dict[str, tuple[Any, ...]] = {
     "color": ("#1b4965", "#b3530a", "#3f88b5", "#a23b72", "#4d7c31", "#6f7a94", "#94740a"),
     "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),

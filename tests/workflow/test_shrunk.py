@@ -3,7 +3,7 @@ is run again: what is left behind is nowhere but in `clean`."""
 
 from __future__ import annotations
 
-import json
+import re
 import shutil
 import tarfile
 import time
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from replitune import read
 from replitune.ledger.cleaning import leftovers
-from replitune.ledger.manifest import experiment_in
-from replitune.ledger.runs import NAME, write_run
-from replitune.workflow.live.state import Live, State
+from replitune.ledger.runs import NAME
+from replitune.workflow.watching import Watch
 
 from .conftest import Snakemake, manifest, same_bytes
 
@@ -44,29 +44,31 @@ OLD = ("gone", "length", "t2", "seed-003")
 
 
 @pytest.fixture(scope="module")
-def states(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snakemake, list[State]]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snakemake, list[list[str]]]:
     """The large experiment, run by Snakemake itself, and what was seen of it. Not to be changed."""
     runner = Snakemake(tmp_path_factory.mktemp("large"))
     runner.write(LARGE)
-    folder, live, seen = runner.folder / "results" / "x", None, []
+    folder, watch, lines = runner.folder / "results" / "x", None, []
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(runner.run)
         while not running.done():
-            if live is None and (folder / NAME).exists():
-                live = Live(folder)
-            if live is not None:
-                seen.append(live.look())
+            if watch is None and (folder / NAME).exists():
+                watch = Watch(folder)
+            if watch is not None:
+                watch.look()
+                lines.append(watch.lines())
             time.sleep(0.1)
         running.result()
-    assert live is not None
-    return runner, [*seen, live.look()]
+    assert watch is not None
+    watch.look()
+    return runner, [*lines, watch.lines()]
 
 
 @pytest.fixture(scope="module")
-def shrunk(states: tuple[Snakemake, list[State]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shrunk(seen: tuple[Snakemake, list[list[str]]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results after the run of the small one. Not to be changed by a test."""
     folder = tmp_path_factory.mktemp("small") / "run"
-    shutil.copytree(states[0].folder, folder)
+    shutil.copytree(seen[0].folder, folder)
     runner = Snakemake(folder)
     runner.write(SMALL)
     runner.run()
@@ -82,58 +84,29 @@ def is_old(name: str) -> bool:
     return any(part.split(".")[0] in OLD for part in name.split("/"))
 
 
-def test_a_run_of_snakemake_is_seen_from_its_first_job_to_its_verdict(
-    states: tuple[Snakemake, list[State]],
-):
-    seen = states[1]
-    assert seen[0]["status"] == "running"
-    done = [state["jobs"][0] for state in seen]
+def test_a_run_is_seen_from_its_first_job_to_its_verdict(seen: tuple[Snakemake, list[list[str]]]):
+    runner, screens = seen
+    assert screens[0][0].startswith("x: running, began ")
+    done = [int(found[1]) for lines in screens if (found := re.search(r"(\d+) of \d+ jobs", lines[0]))]
     assert done == sorted(done)
     assert done[0] < done[-1]
-    last = seen[-1]
-    assert last["status"] == "done"
-    assert all(stage["done"] == stage["all"] for stage in last["stages"])
-    assert [row["decoded"] for row in last["replicas"]] == [3, 3, 3]
-    assert not last["failed"]
-    assert not last["at_work"]
-    assert last["verdict"]["final"]
-    assert last["verdict"]["where"] == "t1, BLEU"
-    early = [state["verdict"] for state in seen if state["verdict"] and state["jobs"][0] < 25]
-    assert all(not verdict["final"] and "Not final" in verdict["words"] for verdict in early)
+    text = "\n".join(screens[-1])
+    assert screens[-1][0].startswith("x: done, began ")
+    assert all(int(n) == int(m) for n, m in re.findall(r"█ +(\d+) of (\d+) ", text))
+    assert text.count(" 3/3") == 3, "outputs of each system"
+    assert "failed" not in text
+    assert "at work" not in text
+    said = read(runner.folder / "results" / "x").summary
+    assert " ".join(text.split()).endswith(" ".join(str(said).split()))
 
 
-def test_looking_on_changes_nothing(states: tuple[Snakemake, list[State]], tmp_path: Path):
+def test_looking_on_changes_nothing(seen: tuple[Snakemake, list[list[str]]], tmp_path: Path):
     """The same bytes as of a run that nobody watched."""
     folder = tmp_path / "x"
-    shutil.copytree(states[0].folder / "results" / "x", folder)
+    shutil.copytree(seen[0].folder / "results" / "x", folder)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    Live(folder).look(wait=True)
+    Watch(folder).lines()
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-
-
-def test_the_verdict_so_far_is_by_the_deciding_test_and_not_final(
-    states: tuple[Snakemake, list[State]], tmp_path: Path
-):
-    """Of all statistics it is what the tests will say; of some, of the systems that have theirs."""
-    folder = tmp_path / "x"
-    shutil.copytree(states[0].folder / "results" / "x", folder)
-    experiment = experiment_in(folder)
-    assert experiment is not None
-    final = Live(folder).look()["verdict"]
-    assert len(final["lines"]) == 5, "the summary, and three pairs"
-    write_run(experiment, [f"{folder}/logs/test/{t}/bleu.log" for t in ("t1", "t2")], 1)
-    live = Live(folder)
-    said = live.look(wait=True)["verdict"]
-    assert (said["final"], said["where"], said["lines"]) == (False, "t1, BLEU", final["lines"])
-    assert ".05 in up to .17" in said["words"]
-    (folder / "stats/t1/bleu/gone.parquet").unlink()
-    lines = live.look(wait=True)["verdict"]["lines"]
-    assert len(lines) == 2, "of one pair"
-    assert "gone" not in " ".join(lines)
-    (folder / "stats/t1/bleu/b.parquet").write_bytes(b"PAR1")
-    assert live.look(wait=True)["verdict"] is None, "it is being written"
-    (folder / "stats/t1/bleu/b.parquet").unlink()
-    assert live.look(wait=True)["verdict"]["where"] == "t2, BLEU"
 
 
 def test_what_is_no_longer_in_the_experiment_is_in_nothing_that_it_says(
@@ -225,4 +198,4 @@ def test_results_under_another_name_are_seen_the_same(copy: Path, replitune):
     ran = replitune("watch", other)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("x: done")
-    assert json.loads(json.dumps(Live(other).look()))["verdict"]["final"]
+    assert " ".join(ran.out.split()).endswith(" ".join(str(read(other).summary).split()))

@@ -1,11 +1,9 @@
-"""Follow a run: stages, tuning, time left, errors, and the verdict so far.
+"""Follow a run: stages, runs, time left, errors, and what the first tests say.
 
   replitune watch results/quickstart
-  replitune watch results/quickstart --serve
 
-This draws on the terminal until Ctrl-C or, with --serve, as a page for browsers on this machine
-(elsewhere: ssh -L 8642:localhost:8642 HOST). It only reads, so it works beside a run, on any machine
-that has the folder. The verdict is marked as not final until the tests are done.
+This draws on the terminal until Ctrl-C. It only reads, so it works beside a run, on any machine that
+has the folder.
 """
 
 from __future__ import annotations
@@ -26,16 +24,6 @@ WIDTH = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results(parser)
     parser.add_argument(
-        "--serve",
-        nargs="?",
-        type=int,
-        const=None,
-        default=False,
-        metavar="PORT",
-        help="a page on 127.0.0.1 instead of the terminal (without PORT: the first free one from "
-        "8642 on; 0: any)",
-    )
-    parser.add_argument(
         "--once", action="store_true", help="print everything once; the default without a terminal"
     )
     parser.add_argument(
@@ -55,20 +43,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _watch(options: argparse.Namespace) -> None:
-    from replitune.workflow.live.state import Live
+    from replitune.workflow.watching import Watch, show
 
-    live = Live(results_folder(options))
-    if options.serve is not False:
-        from replitune.workflow.live.server import Server, serve
-
-        server = Server(live, options.serve)
-        print(f"{server.url}  (Ctrl-C ends it)", flush=True)
-        serve(server)
-        return
-    from replitune.workflow.live.terminal import lines, printable, show
-
+    watch = Watch(results_folder(options))
     if options.once or not sys.stdout.isatty():
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
-        print("\n".join(map(printable, lines(live.look(wait=True), width))))
+        print("\n".join(watch.lines(width)))
     else:
-        show(live, options.every)
+        show(watch, options.every)

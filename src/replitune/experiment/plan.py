@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from replitune.backends.interface import Given
 from replitune.corpus.settings import DEV, TRAIN, FilesCorpus
@@ -98,20 +98,24 @@ def _mean_seconds(manifests: list[Path]) -> dict[str, float]:
 def check_data(experiment: Experiment) -> Iterator[ReplituneError]:
     """All mistakes in the files of an experiment: files that are missing, are not text, have a different
     number of lines than their test set, or are in the wrong language."""
-    sides: dict[str, Sides] = {}
+    texts: dict[str, Text] = {}
     for part in experiment.corpus_parts:
-        yield from _caught(lambda part=part: sides.update({part: _sides(experiment, part)}))
-    yield from mixed_up({part: (source, references[0]) for part, (source, references) in sides.items()})
+        try:
+            texts[part] = _text(experiment, part)
+        except ReplituneError as error:
+            yield error
+    yield from mixed_up(texts)
+    known = {part: text for part, text in texts.items() if text.target}
     for system, testset in experiment.given_outputs:
-        if testset in sides and sides[testset][1][0]:
-            yield from _caught(_look_at_outputs, experiment, system, testset, sides[testset])
+        if testset in known:
+            yield from _caught(_look_at_outputs, experiment, system, testset, known[testset])
     for what, path in experiment.numbers_given:
         if not path.is_file():
             yield ReplituneError(f"no such file of {what}", file=path)
     for id in experiment.metrics:
         for testset in experiment.testsets:
-            if testset in sides and (segments := len(sides[testset][1][0])):
-                yield from _look_at_scores(experiment, id, testset, segments)
+            if testset in known:
+                yield from _look_at_scores(experiment, id, testset, len(known[testset].target))
 
 
 def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
@@ -121,33 +125,41 @@ def _caught(look: Callable[..., Any], *given: Any) -> Iterator[ReplituneError]:
         yield error
 
 
-Sides = tuple[Sequence[str] | None, Sequence[Sequence[str]]]
-"""The lines of the source, if there is one, and of the target side or the references."""
+class Text(NamedTuple):
+    """The lines of a part of the corpus."""
+
+    source: Sequence[str] | None
+    references: Sequence[Sequence[str]]
+    """Of the training text, its target side."""
+
+    @property
+    def target(self) -> Sequence[str]:
+        return self.references[0]
 
 
-def _sides(experiment: Experiment, part: str) -> Sides:
+def _text(experiment: Experiment, part: str) -> Text:
     """A text, read as its job would read it; a synthetic text has no file, and so no lines here."""
     from replitune.corpus.prepare import read_files, read_train
 
     corpus = experiment.settings.corpus
     if not isinstance(corpus, FilesCorpus):
-        return None, [[]]
+        return Text(None, [[]])
     if part == TRAIN and corpus.train is not None:
         source, target, *_ = read_train(corpus.train, experiment.corpora)
-        return source, [target]
+        return Text(source, [target])
     given = corpus.dev if part == DEV else corpus.tests[part]
     assert given is not None
     testset = read_files(part, given, experiment.corpora)[0]
-    return testset.source, testset.references
+    return Text(testset.source, testset.references)
 
 
-def _look_at_outputs(experiment: Experiment, system: str, testset: str, sides: Sides) -> None:
+def _look_at_outputs(experiment: Experiment, system: str, testset: str, text: Text) -> None:
     """Refuse outputs that do not belong to the test set."""
     from replitune.results.texts import notes_of
     from replitune.statistics.outputs import read_outputs
     from replitune.statistics.texts import TextChecks
 
-    backend, (source, references) = experiment.backends[system], sides
+    backend, (source, references) = experiment.backends[system], text
     assert isinstance(backend, Given)
     segments = len(references[0])
     replicas = backend.collect(testset, experiment.corpora, segments)
@@ -206,30 +218,33 @@ def _look_at_scores(
             yield from _caught(metric.system_statistics, name, replicas, segments)
 
 
-def mixed_up(sides: Mapping[str, tuple[Sequence[str] | None, Sequence[str]]]) -> Iterator[ReplituneError]:
+def mixed_up(texts: Mapping[str, Text]) -> Iterator[ReplituneError]:
     """Errors for texts whose source and target are equal, or exchanged (by comparison with the training
     text)."""
     from replitune.statistics.texts import Language
 
-    for part, (source, target) in sides.items():
-        if source is not None and sum(map(eq, source, target)) > len(target) / 2:
+    for part, text in texts.items():
+        equal = sum(map(eq, text.source or (), text.target))
+        if equal > len(text.target) / 2:
             yield ReplituneError(
                 f"{part}: source and target are the same text",
-                found=f"{sum(map(eq, source, target))} of {len(target)} lines are equal",
+                found=f"{equal} of {len(text.target)} lines are equal",
                 fix="check the names of the files",
             )
-    known, translated = sides.get(TRAIN, (None, []))
-    if not known or not translated:
+    train = texts.get(TRAIN)
+    if train is None or not train.source or not train.target:
         return
-    of_source, of_target = (Language(lines[-SAMPLE:]) for lines in (known, translated))
-    for part, (source, target) in sides.items():
-        if part == TRAIN or not source:
+    of_source, of_target = (Language(lines[-SAMPLE:]) for lines in (train.source, train.target))
+    for part, text in texts.items():
+        if part == TRAIN or not text.source:
             continue
-        of_lines = [(of_source.likeness(lines), of_target.likeness(lines)) for lines in (source, target)]
+        of_lines = [
+            (of_source.likeness(lines), of_target.likeness(lines)) for lines in (text.source, text.target)
+        ]
         if of_lines[0][0] < of_lines[0][1] and of_lines[1][0] > of_lines[1][1]:
             yield ReplituneError(
                 f"{part}: source and reference are exchanged",
-                found=f"a source such as {source[0]!r}, a reference such as {target[0]!r}",
+                found=f"a source such as {text.source[0]!r}, a reference such as {text.target[0]!r}",
                 expected="the languages of the training text",
             )
 

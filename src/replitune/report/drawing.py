@@ -52,7 +52,7 @@ ON_PAGES = 1.5
 """How much larger a figure is on a web page than on paper."""
 # From dark to light, so that the order survives greyscale; dashes and markers tell neighbours apart.
 # The lists differ in length, so that no two of many systems look the same. No red beside green. The
-# colours are those of the page (report.css) and of the live page.
+# colours are those of the page (report.css).
 STYLES: dict[str, tuple[Any, ...]] = {
     "color": tuple(PALETTE[name][0] for name in OF_SYSTEMS),
     "hatch": ("", "///", "\\\\\\", "xx", "---", "||", "++", "/"),

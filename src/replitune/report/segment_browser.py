@@ -159,48 +159,61 @@ def page_data(
     for rank, part in enumerate(segments):
         share = budget // (len(segments) - rank)
         told = differences.get(part.testset) or [""] * part.count
-        scores = np.array([output.scores for output in part.outputs])
-        spread = np.ptp(scores, axis=0) if len(scores) else np.zeros(part.count)
-        order = np.argsort(-spread, kind="stable")
         detailed = bool(part.runs) or any(output.derivations for output in part.outputs)
         room = share * (1 - FOR_RUNS) if detailed else share
-        rows: dict[int, Any] = {}
-        used = 0
-        for i in order.tolist():
-            row = _row(part, i, told[i])
-            if used + _bytes(row) > room:
-                break
-            used += _bytes(row)
-            rows[i] = row
-        left = share - used
-        details: dict[int, Any] = {}
-        for i in rows if detailed else ():
-            detail = _details(part, i)
-            left -= _bytes(detail) + len(f'"{i}":')
-            if left < 0:
-                break
-            details[i] = detail
-        budget -= used + sum(map(_bytes, details.values()))
+        rows, used = _that_fit(((i, _row(part, i, told[i])) for i in _most_different_first(part)), room)
+        some = ((i, _details(part, i)) for i in rows if detailed)
+        details, more = _that_fit(some, share - used, key=True)
+        budget -= used + more
         data.append(
             {
-                "testset": part.testset,
-                "metric": part.metric,
-                "higher": part.higher_is_better,
-                "decimals": part.decimals,
-                "source": part.source is not None,
-                "documents": part.documents is not None,
-                "systems": [[output.system, output.replica] for output in part.outputs],
-                "replicas": [
-                    list(part.runs[output.system].replicas) if output.system in part.runs else None
-                    for output in part.outputs
-                ],
-                "all": part.count,
+                **_about(part),
                 "link": links.get(part.testset),
                 "rows": [rows[i] for i in sorted(rows)],
                 "details": details,
             }
         )
     return embedded(data)
+
+
+def _about(part: Segments) -> dict[str, Any]:
+    """What holds for all segments of a test set."""
+    runs = [part.runs.get(output.system) for output in part.outputs]
+    return {
+        "testset": part.testset,
+        "metric": part.metric,
+        "higher": part.higher_is_better,
+        "decimals": part.decimals,
+        "source": part.source is not None,
+        "documents": part.documents is not None,
+        "systems": [[output.system, output.replica] for output in part.outputs],
+        "replicas": [None if every is None else list(every.replicas) for every in runs],
+        "all": part.count,
+    }
+
+
+def _most_different_first(part: Segments) -> list[int]:
+    """The segments by how much the scores of the systems differ."""
+    if not part.outputs:
+        return list(range(part.count))
+    spread = np.ptp([output.scores for output in part.outputs], axis=0)
+    return np.argsort(-spread, kind="stable").tolist()
+
+
+def _that_fit(
+    rows: Iterable[tuple[int, Any]], room: float, key: bool = False
+) -> tuple[dict[int, Any], int]:
+    """The first rows that fit, by segment, and their bytes; `key`: the segment takes room, too."""
+    kept: dict[int, Any] = {}
+    used = 0
+    for i, row in rows:
+        size = _bytes(row)
+        room -= size + (len(f'"{i}":') if key else 0)
+        if room < 0:
+            break
+        kept[i] = row
+        used += size
+    return kept, used
 
 
 def _details(part: Segments, i: int) -> list[Any]:

@@ -1,6 +1,6 @@
 """The answer about a pair of systems, in words and numbers: made here, once, and shown everywhere.
 
-Terminal, page, Python, JSON, live page and gate show an `Answer` and compute nothing.
+Terminal, page, Python, JSON and gate show an `Answer` and compute nothing.
 Size and interval are seen from the system that is ahead, whatever the order of the pair and
 whether more or less is better: an interval that reaches below 0 leaves open which is better.
 """

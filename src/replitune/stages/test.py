@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from replitune.experiment.experiment import Experiment
     from replitune.experiment.sizes import Sizes
     from replitune.results.result import Result
-    from replitune.significance.settings import TestSettings
-    from replitune.statistics.segments import SegmentStatistics
 
 
 PAIRS_OF_THREAD = 20
@@ -161,37 +159,22 @@ class Test(StoreStage):
 
     def result(self, threads: int) -> Result:
         """The result of the statistics on disk."""
+        from replitune.results.comparing import compare
         from replitune.settings import read
+        from replitune.significance.looks.record import read_record
         from replitune.significance.settings import TestSettings
         from replitune.statistics.store import read_systems
 
-        stores = [read_systems(self.stores(testset)) for testset in self.suite or [self.testset]]
-        tests = read(TestSettings, self.tests, "tests")
         dev = stores_of(self.at, "dev", self.metric, self.dev)
-        return self.result_of(stores, tests, self.systems, dev, threads)
-
-    def result_of(
-        self,
-        stores: Sequence[SegmentStatistics],
-        tests: TestSettings,
-        systems: Sequence[str],
-        dev: Sequence[str] = (),
-        threads: int = 1,
-    ) -> Result:
-        """The result of these statistics by these tests."""
-        from replitune.results.comparing import compare
-        from replitune.significance.looks.record import read_record
-        from replitune.statistics.store import read_systems
-
         comparison = compare(
-            stores,
-            tests,
+            [read_systems(self.stores(testset)) for testset in self.suite or [self.testset]],
+            read(TestSettings, self.tests, "tests"),
             testset=self.testset,
             suite=self.suite,
             seed=self.seed,
             threads=threads,
             dev=[read_systems(dev)] if dev else [],
-            systems=systems,
+            systems=self.systems,
             design=self.design,
             families=self.families,
             looks=read_record(self.at.look(self.looks)) if self.looks else None,

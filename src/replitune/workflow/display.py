@@ -11,7 +11,7 @@ from replitune.workflow.progress import Progress, stage_of
 
 REPLICAS = ("tune", "decode")
 """Stages with one job per replica."""
-SPEAKING = ("kernels", "train", "tune")
+SPEAKING = ("kernels", "train", "tune", "look")
 """Stages during which jobs report progress (kernels are compiled while systems are trained)."""
 
 
@@ -110,18 +110,28 @@ class Display:
         progress = self.progress
         if progress.planned is None:
             return f"planning, {clock(time.monotonic() - self.began)}"
-        parts, most = [], "at most " if progress.looking else ""
+        parts = progress_words(progress, done)
         if (stage := progress.stage) is not None:
             made, every = progress.counts(stage)
-            parts.append(f"{stage} {made} of {most}{counted(stage, every)}")
-        jobs, all_jobs = progress.jobs
-        parts.append(f"{jobs if done is None else done} of {most}{all_jobs} jobs")
-        parts.append(f"{clock(progress.cpu_seconds)} CPU")
-        if progress.failed:
-            parts.append(f"{len(progress.failed)} failed")
-        if jobs and (left := progress.left()) is not None:
-            parts.append(f"{most or 'about '}{clock(left)} left")
+            parts.insert(0, f"{stage} {made} of {_at_most(progress)}{counted(stage, every)}")
         return ", ".join(parts)
+
+
+def progress_words(progress: Progress, done: int | None = None, left: bool = True) -> list[str]:
+    """Jobs, CPU, failures, and perhaps the time left, in words."""
+    jobs, all_jobs = progress.jobs
+    most = _at_most(progress)
+    parts = [f"{jobs if done is None else done} of {most}{all_jobs} jobs"]
+    parts.append(f"{clock(progress.cpu_seconds)} CPU")
+    if progress.failed:
+        parts.append(f"{len(progress.failed)} failed")
+    if left and jobs and (seconds := progress.left()) is not None:
+        parts.append(f"{most or 'about '}{clock(seconds)} left")
+    return parts
+
+
+def _at_most(progress: Progress) -> str:
+    return "at most " if progress.looking else ""
 
 
 def words(name: str) -> str:

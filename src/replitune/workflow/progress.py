@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PATTERNS = {
     "kernels": re.compile(r"^compile \d+ of \d+ .*", re.MULTILINE),
     "tune": re.compile(r"^(?:iteration|round) \d+: .*", re.MULTILINE),
+    "look": re.compile(r"^look \d+: (.*)", re.MULTILINE),
 }
 """The log lines in which long jobs report their progress, by stage."""
 KNOWN = 20

@@ -1,6 +1,7 @@
 """Write the files that are made from declarations: config/schema/experiment.schema.json and
-docs/configuration.md from settings, docs/commands.md from the commands, docs/answer.schema.json from
-the classes of answers (`--check`: only say whether they are current)."""
+docs/configuration.md from settings, docs/commands.md from the commands, docs/answer.schema.json and
+docs/compare.schema.json from the classes of answers and of results (`--check`: only say whether they are
+current)."""
 
 from __future__ import annotations
 
@@ -23,13 +24,18 @@ from replitune.cli.main import COMMANDS, parser_of
 from replitune.corpus.settings import CORPORA, Columns, TestSetFiles, TrainFiles
 from replitune.experiment.settings import Asked, ExperimentSettings, Studies
 from replitune.metrics.registry import METRICS
+from replitune.notes import Note
 from replitune.registry import Registry
 from replitune.results.answer import Answer
+from replitune.results.document import Document
 from replitune.results.summary import Summary
 from replitune.settings import Setting, Settings, json_schema, plain, settings_of, words_of
+from replitune.significance.base import DETAILS, OF_PEOPLE
 from replitune.significance.looks.settings import LookSettings
 from replitune.significance.registry import INTERVALS, TESTS
 from replitune.significance.settings import ReplicaDesign
+from replitune.significance.variances import VarianceRow
+from replitune.statistics.findings import Finding
 from replitune.tuners import TUNERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,8 +74,26 @@ COMMON = ("help", "threads", "log", "record")
 
 def main() -> int:
     wanted = {
-        SCHEMA: json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
-        DOCS / "answer.schema.json": json.dumps(answers(), indent=1, ensure_ascii=False) + "\n",
+        SCHEMA: pretty(schema()),
+        DOCS / "answer.schema.json": pretty(
+            published(
+                "answer",
+                "The answers of replitune",
+                "About a pair of systems (Answer), and about all of them (Summary).",
+                Answer,
+                Summary,
+            )
+        ),
+        DOCS / "compare.schema.json": pretty(
+            published(
+                "compare",
+                "Results of replitune",
+                "What `replitune compare` and `replitune test` found (--json), and, without a summary, "
+                "what an experiment keeps of each test set and metric. Numbers are unrounded. What "
+                "cannot be computed is null, and a note says why; there is no NaN.",
+                root=Document,
+            )
+        ),
         DOCS / "configuration.md": CONFIGURATION + "\n".join(pages()) + "\n",
         DOCS / "commands.md": REFERENCE + "\n".join(commands()),
     }
@@ -81,6 +105,10 @@ def main() -> int:
     for path, text in wanted.items():
         path.write_text(text, encoding="utf-8")
     return 0
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def schema() -> dict[str, Any]:
@@ -96,23 +124,36 @@ def schema() -> dict[str, Any]:
     }
 
 
-def answers() -> dict[str, Any]:
-    """The JSON schema of `results.answer` and `results.summary`, with the docstring of each field."""
-    kinds = [Answer, Summary]
+def published(name: str, title: str, about: str, *kinds: Any, root: Any = None) -> dict[str, Any]:
+    """The JSON schema of structs, with the docstring of each field."""
+    kinds = (*kinds, *([root] if root else []))
     _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    for module in {inspect.getmodule(kind) for kind in kinds}:
+    for module in {
+        inspect.getmodule(kind) for kind in (Answer, Summary, Document, VarianceRow, Note, Finding)
+    }:
         for node in ast.parse(inspect.getsource(module)).body:
             if not isinstance(node, ast.ClassDef):
                 continue
             fields = definitions.get(node.name, {}).get("properties", {})
             for field, after in pairwise(node.body):
                 if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                    fields[ast.unparse(field.target)]["description"] = ast.literal_eval(after.value)
+                    told = fields.get(ast.unparse(field.target))
+                    if told is not None:
+                        told["description"] = " ".join(ast.literal_eval(after.value).split())
+    of_root = definitions.pop(root.__name__) if root else {}
+    if root:
+        for one in definitions.values():
+            one["additionalProperties"] = False
+        definitions["Method"]["properties"]["details"]["properties"] = {
+            name: {"type": "number", "description": what} for name, what in {**DETAILS, **OF_PEOPLE}.items()
+        }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "answer.schema.json",
-        "title": "The answers of replitune",
-        "description": "About a pair of systems (Answer), and about all of them (Summary).",
+        "$id": f"{name}.schema.json",
+        "title": title,
+        "description": about,
+        **{key: of_root[key] for key in ("type", "properties", "required") if key in of_root},
+        "additionalProperties": not root,
         "$defs": definitions,
     }
 

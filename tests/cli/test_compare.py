@@ -114,10 +114,11 @@ def test_json_is_as_documented_whatever_is_missing(
     said = strict(out.read_text())
     validate(said)
     assert said["metrics"]["bleu"]["systems"]["baseline"]["s_test"] is None
-    assert "one run" in said["metrics"]["bleu"]["systems"]["baseline"]["notes"]["s_test"]
+    (note,) = said["metrics"]["bleu"]["systems"]["baseline"]["notes"]["s_test"]
+    assert "one run" in note["text"]
     crossed = said["metrics"]["bleu"]["pairs"][0]["methods"]["crossed"]
     assert crossed["p"] is None
-    assert crossed["note"]
+    assert crossed["notes"]
     whose = "each system" if runs == 1 else "baseline"
     assert f"! One run of {whose}: luck in tuning or training" in " ".join(ran.out.split())
 

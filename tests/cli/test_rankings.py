@@ -67,4 +67,4 @@ def test_pairs_with_a_baseline_only_leave_no_clusters(replitune: Callable[..., R
     assert "clusters" not in ran.out
     ranking = json.loads(out.read_text())["metrics"]["mean"]["rankings"]["crossed"]
     assert ranking["clusters"] is None
-    assert "no p for" in ranking["note"]
+    assert "no p for" in ranking["notes"][0]["text"]

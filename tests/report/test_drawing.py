@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from replitune.report.drawing import COLUMN, STYLES, Figure, add_legend, elided, render
-from support import ROOT
+from replitune.report.drawing import COLUMN, Figure, add_legend, elided, render
 
 LONG = [f"transformer-big-deep-encoder-relative-positions-and-{k:08d}" for k in range(3)]
 
@@ -50,10 +47,3 @@ def test_a_figure_of_long_names_has_room_for_its_axes_and_no_type_3_font():
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     assert legend == [f"…0000000{k} (n = 5)" for k in range(3)]
     assert axes.get_position().width * COLUMN > 0.6 * COLUMN
-
-
-def test_a_colour_is_the_same_in_figures_and_on_the_live_page():
-    style = (ROOT / "src" / "replitune" / "workflow" / "live" / "page.css").read_text("utf-8")
-    light, dark = (re.findall(r"--c\d: (#\w+)", part) for part in style.split("@media", 1))
-    assert tuple(light) == STYLES["color"]
-    assert len(dark) == len(light)

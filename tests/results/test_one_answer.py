@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 import replitune as library
@@ -152,14 +151,13 @@ def test_the_page_is_given_how_many_segments_are_better(report: ComparisonReport
             assert counted == expected
 
 
-def test_parquet_and_gate_have_the_same(report: ComparisonReport, tmp_path: Path):
+def test_files_and_gate_have_the_same(report: ComparisonReport, tmp_path: Path):
     for cell in report.results:
         cell.write(tmp_path)
-        rows = pq.read_table(tmp_path / f"{cell.metric}.answers.parquet").to_pylist()
-        read = [msgspec.json.decode(row["answer"], type=Answer) for row in rows]
-        assert read == [*cell.answers]
-        for row, one in zip(rows, cell.answers, strict=True):
-            assert all(row[name] == getattr(one, name) for name in row if name != "answer")
+        said = json.loads((tmp_path / f"{cell.metric}.json").read_text("utf-8"))
+        assert msgspec.convert(said["answers"], list[Answer]) == [*cell.answers]
+        for row, one in zip(cell.frames()["answers"].to_dict("records"), cell.answers, strict=True):
+            assert all(row[name] == getattr(one, name) for name in row)
     first = report.results[0]
     baseline = replace(first, tests=tuple(test for test in first.tests if test.a == "Übergröße"))
     for rule in ("better", "not-worse", "same"):

@@ -55,7 +55,7 @@ ADAPTIVE = {
     },
     "studies": {"power": False},
 }
-TESTED = "results/f/tests/t/bleu.parquet"
+TESTED = "results/f/tests/t/bleu.json"
 """A target: what is asked of runs that are killed."""
 
 

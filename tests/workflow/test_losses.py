@@ -100,7 +100,7 @@ def test_settings_are_compared_when_snakemake_may_have_forgotten_them(copy: Path
     (copy / "manifest.json").unlink()
     assert losses(copy) == {}
     lost = losses(copy, tests=tests)
-    assert lost["tests/t1/bleu.parquet"] == "made with other settings"
+    assert lost["tests/t1/bleu.json"] == "made with other settings"
     assert ".kernels" not in lost  # Snakemake would make them, and nothing that depends on them
 
 

@@ -1,4 +1,4 @@
-# tests/<testset>/<metric>.parquet: all pairs and methods of one (test set, metric).
+# tests/<testset>/<metric>.json: all pairs and methods of one (test set, metric).
 
 
 rule test:
@@ -23,7 +23,7 @@ rule test:
         command("test")
 
 
-# tests/<testset>/human.parquet: people's judgements, sharpened by metrics.
+# tests/<testset>/human.json: people's judgements, sharpened by metrics.
 
 
 rule human:

@@ -4,7 +4,7 @@
 
 STORE is what `replitune score` wrote: a file, or a folder of any depth. A table is printed. With
 --out FOLDER the tests, the systems' spread, the overlaps of their intervals and the distributions
-are also written, as Parquet.
+are also written, as in an experiment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dev", metavar="STORE", help="the same systems on the tuning set")
     add_settings(parser, TestSettings, *TEST_SETTINGS)
     add_settings(parser, ReplicaDesign, "design")
-    parser.add_argument("--out", metavar="FOLDER", help="write the results as Parquet")
+    parser.add_argument("--out", metavar="FOLDER", help="write the results, as an experiment does")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
 
 

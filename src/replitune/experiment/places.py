@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TESTS = ("", ".systems", ".overlaps", ".variances", ".null", ".notes", ".answers")
-"""The parts of file names between a metric and `.parquet`, for the files of its tests."""
+TESTS = (".json", ".null.parquet")
+"""How the names of the files of the tests of a metric end: all results, and distributions."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Places:
     def store(self, testset: str, metric: str, system: str) -> str:
         return self.at("stats", testset, metric, f"{system}.parquet")
 
-    def tests(self, testset: str, metric: str, kind: str = "") -> str:
+    def tests(self, testset: str, metric: str, kind: str = TESTS[0]) -> str:
         """`kind` is one of `TESTS`."""
-        return self.at("tests", testset, f"{metric}{kind}.parquet")
+        return self.at("tests", testset, f"{metric}{kind}")
 
     def look(self, number: int | str, kind: str = ".json") -> str:
         """The record of the looks up to this one; with `kind` `.parquet`, as rows."""

@@ -156,7 +156,7 @@ def paths_of(files: Files) -> list[Path]:
 
 def tests_of(at: Places, testset: str, metric: str) -> Files:
     """The files of the tests of a metric, by their kind."""
-    return {kind.removeprefix(".") or "tests": at.tests(testset, metric, kind) for kind in TESTS}
+    return {kind.split(".")[1]: at.tests(testset, metric, kind) for kind in TESTS}
 
 
 def stores_of(at: Places, testset: str, metric: str, systems: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -232,27 +232,38 @@ def check_tests(
 def compare_tables(here: Path, again: Path) -> tuple[list[str], int]:
     """The values that differ, each in words; and how many differ only in their last digits."""
     try:
-        recorded, expected = parquet_file(here).read(), parquet_file(again).read()
-    except (OSError, pa.ArrowException) as error:
-        return [f"not a readable Parquet file: {str(error).splitlines()[0]}"], 0
-    if recorded.schema.names != expected.schema.names:
-        return [f"columns {', '.join(recorded.schema.names)}"], 0
-    if recorded.num_rows != expected.num_rows:
-        return [f"{recorded.num_rows} rows, and {expected.num_rows} when derived again"], 0
-    rows, close = [], 0
-    for number, (row, should) in enumerate(
-        zip(recorded.to_pylist(), expected.to_pylist(), strict=True), start=1
-    ):
-        keys = [str(should[key]) for key in ("system", "a", "b", "method") if should.get(key)]
-        for key, value in should.items():
-            if row[key] == value:
-                continue
-            if is_close(row[key], value):
-                close += 1
-            else:
-                where = f"row {number} ({', '.join(keys)})"
-                rows.append(f"{where}: {key} is {row[key]!r}, and {value!r} when derived again")
-    return (rows if rows or close else ["the same values, written by another version"]), close
+        recorded, expected = _content(here), _content(again)
+    except (OSError, pa.ArrowException, ValueError, RecursionError) as error:
+        kind = "Parquet file" if here.suffix == ".parquet" else "JSON"
+        return [f"not a readable {kind}: {str(error).splitlines()[0]}"], 0
+    told, close = [], 0
+    for where, a, b in _unequal(recorded, expected):
+        if is_close(a, b):
+            close += 1
+        else:
+            told.append(f"{where} is {a!r}, and {b!r} when derived again")
+    return (told if told or close else ["the same values, written by another version"]), close
+
+
+def _content(path: Path) -> Any:
+    """What a file of results holds, as JSON would have it."""
+    if path.suffix == ".parquet":
+        return parquet_file(path).read().to_pydict()
+    return json.loads(bytes_of(path))
+
+
+def _unequal(here: Any, again: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The innermost values that differ, and where they are: ``metrics.bleu.pairs.1.methods.crossed.p``."""
+    pairs: Iterable[tuple[Any, Any, Any]] = ()
+    if isinstance(here, dict) and isinstance(again, dict) and here.keys() == again.keys():
+        pairs = ((key, here[key], again[key]) for key in again)
+    elif isinstance(here, list) and isinstance(again, list) and len(here) == len(again):
+        pairs = ((number, *both) for number, both in enumerate(zip(here, again, strict=True), start=1))
+    elif here != again:
+        yield where or "all", here, again
+    for key, one, other in pairs:
+        if one != other:
+            yield from _unequal(one, other, f"{where}.{key}" if where else str(key))
 
 
 def is_close(a: object, b: object) -> bool:
@@ -303,10 +314,7 @@ def compare_runs(folder: Path, other: Path) -> Verification:
 
 def _is_numerical(here: Path, there: Path) -> bool:
     """Whether two different files differ only in the last digits of numbers."""
-    if here.suffix == ".parquet":
-        different, close = compare_tables(here, there)
-        return close > 0 and not different
-    try:
-        return here.suffix == ".json" and is_close(*(json.loads(bytes_of(p)) for p in (here, there)))
-    except ValueError:
+    if here.suffix not in (".parquet", ".json"):
         return False
+    different, close = compare_tables(here, there)
+    return close > 0 and not different

@@ -163,8 +163,8 @@ class Report:
     # ---- for programs
 
     def to_frame(self, rows: Rows = "tests") -> pd.DataFrame:
-        """Rows of numbers as a DataFrame, unrounded, with the columns of the files in
-        ``results/<experiment>/tests`` after `testset` and `metric`.
+        """Rows of numbers as a DataFrame, unrounded: after `testset` and `metric`, the columns of
+        `replitune.results.document.FRAMES`, made of ``results/<experiment>/tests``.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ from replitune.report.material import Material
 from replitune.report.noticing import CAPTION, HEADING, accuracy, percent, published_name
 from replitune.report.specification import Column, Table, ends, exact, limits
 from replitune.report.tables_scores import CELL
+from replitune.results.document import DECLARED, SCALARS
 from replitune.results.findings import adjusted, significant
 from replitune.results.numbers import MISSING, p_value, score
 from replitune.results.result import Result
@@ -92,6 +93,10 @@ def test_rows(material: Material) -> list[tuple[Result, TestResult]]:
     return rows
 
 
+TOLD = {*("score_a", "score_b", "delta", "se", "df", "ci_low", "ci_high", "p"), *("scope", "run_kind")}
+"""Columns of tests that have a place of their own among those that people read."""
+
+
 def pairs(material: Material) -> Table:
     """Every pair of systems by every test: how much better the system that is ahead is, interval, p,
     adjusted p, the smallest p that the test could have returned, and what a small p generalises to."""
@@ -99,7 +104,7 @@ def pairs(material: Material) -> Table:
     rows = test_rows(material)
     noticed = any(published_name(cell) for cell in material.cells)
     counted = any(result.details.get("won") is not None for _, result in rows)
-    own = dict.fromkeys(name for _, result in rows for name in result.columns["details"])
+    own = dict.fromkeys(name for _, test in rows for name in test.details if name not in DECLARED)
     return Table(
         title="Differences and their tests",
         said=material.sentences,
@@ -124,23 +129,7 @@ def pairs(material: Material) -> Table:
                 p_value,
                 mark=lambda _, result: "sign" if significant(result, alpha) else "",
             ),
-            *exact(
-                "p_adjusted",
-                "p_min",
-                "exact",
-                "alternative",
-                "unit",
-                "aggregation",
-                "pairing",
-                "replica_a",
-                "replica_b",
-                "n_a",
-                "n_b",
-                "segments",
-                "documents",
-                "samples",
-                "seed",
-            ),
+            *exact(*(name for name in SCALARS if name not in TOLD)),
             Column("generalises to", "generalises_to", lambda _, result: generalises_to(result)),
             *exact("scope", "run_kind", "note"),
             *(Column(None, name, _detail(name)) for name in (*DETAILS, *own)),

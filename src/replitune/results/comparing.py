@@ -15,6 +15,7 @@ import numpy as np
 from replitune import __version__
 from replitune.errors import ReplituneError
 from replitune.replicas import Design
+from replitune.results.document import SCHEMA, Document, Meta, builtins
 from replitune.results.result import Overlap, Result
 from replitune.results.settling import settle
 from replitune.results.summary import Provenance, Summary, summarise_answers
@@ -74,31 +75,30 @@ class Results:
             undirected=self.undirected,
         )
 
+    @property
+    def document(self) -> Document:
+        """What is written as JSON."""
+        return Document(
+            schema=SCHEMA,
+            summary=self.summary,
+            answers=tuple(one for result in self.metrics.values() for one in result.answers),
+            metrics={id: result.cell for id, result in self.metrics.items()},
+            meta=Meta(
+                __version__,
+                self.seed,
+                self.testset,
+                self.segments,
+                self.documents,
+                self.settings.samples,
+                self.settings.alpha,
+                self.settings.correction,
+                self.warnings,
+            ),
+        )
+
     def as_json(self) -> dict[str, Any]:
         """The object described in docs/compare.schema.json, numbers unrounded."""
-        return {
-            "schema": 1,
-            **msgspec.json.decode(
-                msgspec.json.encode(
-                    {
-                        "summary": self.summary,
-                        "answers": [one for result in self.metrics.values() for one in result.answers],
-                    }
-                )
-            ),
-            "metrics": {id: result.as_json() for id, result in self.metrics.items()},
-            "meta": {
-                "version": __version__,
-                "seed": self.seed,
-                "testset": self.testset,
-                "segments": self.segments,
-                "documents": self.documents,
-                "samples": self.settings.samples,
-                "alpha": self.settings.alpha,
-                "correction": self.settings.correction,
-                "warnings": self.warnings,
-            },
-        }
+        return builtins(self.document)
 
 
 def compare(

@@ -6,12 +6,11 @@ Everything that people read comes from here, and what they read about a pair fro
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,60 +18,34 @@ from replitune.metrics.base import Direction
 from replitune.notes import Note, note_text
 from replitune.replicas import Replica
 from replitune.results.answer import Answer, answers_of, verdict_word
+from replitune.results.document import (
+    FRAMES,
+    SCHEMA,
+    Cell,
+    Document,
+    Method,
+    Order,
+    Pair,
+    System,
+    read_document,
+    rows_of,
+    write_document,
+)
 from replitune.results.numbers import decimals_of, score, signed, signed_range
 from replitune.results.wording import base_name, title, word_of
 from replitune.significance.base import TestResult
 from replitune.significance.multiple import Ranking, rank_systems
 from replitune.significance.one_system import SystemSummary
 from replitune.significance.run import histogram
-from replitune.significance.variances import VarianceRow
 from replitune.statistics.findings import Finding
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from replitune.results.rows import Histogram
 
-SPREADS = ("s_sel", "s_dev", "s_test")
-SYSTEM_FIELDS = ("n", "avg", "scores", *SPREADS, "median_replica", "next_run")
-METADATA = (
-    "testset",
-    "metric",
-    "word",
-    "signature",
-    "direction",
-    "alpha",
-    "lead_method",
-    "suite",
-    "missing",
-    "findings",
-)
-"""Fields that are not in rows but in the metadata of the file of notes."""
-
-METHOD_FIELDS = (
-    "p",
-    "p_adjusted",
-    "correction",
-    "p_min",
-    "exact",
-    "ci_low",
-    "ci_high",
-    "ci_level",
-    "se",
-    "df",
-    "samples",
-    "seed",
-    "alternative",
-    "unit",
-    "aggregation",
-    "pairing",
-    "replica_a",
-    "replica_b",
-    "scope",
-    "run_kind",
-    "note",
-)
+SAME = sorted({*Cell.__struct_fields__} - {"lead", "systems", "pairs", "rankings"})
+"""Fields of a cell that are those of a result."""
 
 
 @dataclass(frozen=True)
@@ -346,117 +319,55 @@ class Result:
 
     # ---- as something else
 
-    def as_json(self) -> dict[str, Any]:
-        """One of `metrics` in docs/compare.schema.json, numbers unrounded."""
-        pairs: dict[tuple[str, str], dict[str, Any]] = {}
-        for result in self.tests:
-            pair = pairs.setdefault(
-                (result.a, result.b),
-                {"a": result.a, "b": result.b, "delta": None, "overlaps": {}, "methods": {}},
-            )
-            pair["methods"][result.method] = {
-                "delta": result.delta,
-                **{name: getattr(result, name) for name in METHOD_FIELDS},
-                **result.columns,
-                "variances": [vars(source) for source in result.variances],
-                "notes": [msgspec.to_builtins(note) for note in result.notes],
-            }
-        for (a, b), pair in pairs.items():
-            pair["delta"] = self.difference((a, b))
-        for item in self.overlaps:
-            pairs[item.a, item.b]["overlaps"][item.method] = item.ratio
-        return {
-            "signature": self.signature,
-            "direction": self.direction,
-            "lead": self.lead_method,
-            "systems": {
-                name: {
-                    **{name: getattr(summary, name) for name in SYSTEM_FIELDS},
-                    "ci": {
-                        method: None if interval is None else list(interval)
-                        for method, interval in summary.ci.items()
+    @property
+    def cell(self) -> Cell:
+        """What is written about it."""
+        overlaps = {pair: [one for one in self.overlaps if (one.a, one.b) == pair] for pair in self.pairs}
+        return Cell(
+            **{name: getattr(self, name) for name in SAME},
+            lead=self.lead_method,
+            systems={
+                name: System(**{field: getattr(one, field) for field in System.__struct_fields__})
+                for name, one in self.systems.items()
+            },
+            pairs=tuple(
+                Pair(
+                    a,
+                    b,
+                    self.difference((a, b)),
+                    {one.method: one.ratio for one in own},
+                    {one.method: one.notes for one in own if one.notes},
+                    {
+                        test.method: Method(**{n: getattr(test, n) for n in Method.__struct_fields__})
+                        for test in self.tests
+                        if (test.a, test.b) == (a, b)
                     },
-                    "notes": {statistic: note_text(notes) for statistic, notes in summary.notes.items()},
-                }
-                for name, summary in self.systems.items()
+                )
+                for (a, b), own in overlaps.items()
+            ),
+            rankings={
+                method: Order(one.systems, one.wins.tolist(), one.clusters, one.ranks, one.notes)
+                for method, one in self.rankings().items()
             },
-            "pairs": list(pairs.values()),
-            "rankings": {
-                method: {
-                    "systems": list(ranking.systems),
-                    "wins": ranking.wins.tolist(),
-                    "clusters": None
-                    if ranking.clusters is None
-                    else [list(names) for names in ranking.clusters],
-                    "ranks": ranking.ranks,
-                    "note": note_text(ranking.notes),
-                }
-                for method, ranking in self.rankings().items()
-            },
-        }
+        )
 
-    def _tables(self) -> dict[str, tuple[list[dict[str, Any]], pa.Schema]]:
-        """Rows and columns of each file, by what its name adds to that of the metric."""
-        from replitune.results import rows
-
-        tests = [{**vars(row), **row.columns, "note": row.note} for row in self.tests]
-        systems = [row for summary in self.systems.values() for row in _system_rows(summary)]
-        overlaps = [{**vars(item), "note": item.note} for item in self.overlaps]
-        variances = [
-            {"a": row.a, "b": row.b, "method": row.method, **vars(source)}
-            for row in self.tests
-            for source in row.variances
-        ]
-        return {
-            "": (tests, rows.JUDGED_TESTS if any("judged" in row for row in tests) else rows.TESTS),
-            ".systems": (systems, rows.SYSTEMS),
-            ".overlaps": (overlaps, rows.OVERLAPS),
-            ".variances": (variances, rows.VARIANCES),
-            ".notes": (self._note_rows(), rows.NOTES),
-            ".answers": (self._answer_rows(), rows.ANSWERS),
-        }
-
-    def _answer_rows(self) -> list[dict[str, Any]]:
-        return [
-            {**msgspec.structs.asdict(one), "answer": msgspec.json.encode(one).decode()}
-            for one in self.answers
-        ]
-
-    def _note_rows(self) -> list[dict[str, Any]]:
-        noted: list[tuple[dict[str, Any], tuple[Note, ...]]] = [
-            ({"row": "test", "a": row.a, "b": row.b, "method": row.method}, row.notes) for row in self.tests
-        ]
-        for name, summary in self.systems.items():
-            key = {"row": "system", "system": name}
-            noted += [({**key, "statistic": s}, summary.notes.get(s, ())) for s in SPREADS]
-            noted += [
-                ({**key, "statistic": "ci", "method": m}, summary.notes.get(f"ci_{m}", ()))
-                for m in summary.ci
-            ]
-        noted += [
-            ({"row": "overlap", "a": item.a, "b": item.b, "method": item.method}, item.notes)
-            for item in self.overlaps
-        ]
-        return [{**key, **msgspec.structs.asdict(note)} for key, notes in noted for note in notes]
+    @property
+    def document(self) -> Document:
+        """`tests/<testset>/<metric>.json`."""
+        return Document(schema=SCHEMA, answers=self.answers, metrics={self.metric: self.cell})
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        """`tests`, `systems`, `overlaps`, `variances`, `notes` and `answers` with the columns of their
-        files."""
+        """The tables of `results.document.FRAMES`."""
         import pandas as pd
 
-        return {
-            suffix[1:] or "tests": pd.DataFrame(table, columns=schema.names)
-            for suffix, (table, schema) in self._tables().items()
-        }
+        tables = {name: rows_of(self.document, name) for name in FRAMES}
+        return {name: pd.DataFrame(rows, columns=columns) for name, (columns, rows) in tables.items()}
 
     def write(self, folder: str | Path) -> None:
-        """``<metric>.parquet`` and the files beside it, in a folder ``tests/<testset>``."""
+        """``<metric>.json``, and the distributions of its tests, in a folder ``tests/<testset>``."""
         from replitune.results import rows
 
-        metadata = msgspec.to_builtins({name: getattr(self, name) for name in METADATA})
-        for suffix, (table, schema) in self._tables().items():
-            extra = metadata if suffix == ".notes" else None
-            rows.write_table(Path(folder) / f"{self.metric}{suffix}.parquet", table, schema, extra)
+        write_document(Path(folder) / f"{self.metric}.json", self.document)
         rows.write_histograms(Path(folder) / f"{self.metric}.null.parquet", self.histograms)
 
     @classmethod
@@ -464,97 +375,24 @@ class Result:
         """What `write` wrote."""
         from replitune.results import rows
 
-        def path(suffix: str) -> Path:
-            return Path(folder) / f"{metric}{suffix}.parquet"
-
-        metadata = rows.read_metadata(path(".notes"), METADATA)
-        metadata["findings"] = msgspec.convert(metadata["findings"], tuple[Finding, ...])
-        notes_of = defaultdict(list)
-        for row in rows.read_table(path(".notes"), rows.NOTES):
-            key = (row["row"], row["a"], row["b"], row["system"], row["statistic"], row["method"])
-            notes_of[key].append(Note(row["code"], row["text"], row["run"], tuple(row["systems"])))
-        variances = defaultdict(list)
-        for row in rows.read_table(path(".variances"), rows.VARIANCES):
-            pair = tuple(row.pop(name) for name in ("a", "b", "method"))
-            variances[pair].append(VarianceRow(**row))
-        tests = []
-        for row in rows.read_tests(path("")):
-            del row["note"]
-            notes = notes_of["test", row["a"], row["b"], None, None, row["method"]]
-            sources = tuple(variances[row["a"], row["b"], row["method"]])
-            tests.append(TestResult(**row, notes=tuple(notes), variances=sources))
-        overlaps = []
-        for row in rows.read_table(path(".overlaps"), rows.OVERLAPS):
-            del row["note"]
-            notes = notes_of["overlap", row["a"], row["b"], None, None, row["method"]]
-            overlaps.append(Overlap(**row, notes=tuple(notes)))
-        systems: dict[str, list[dict[str, Any]]] = {}
-        for row in rows.read_table(path(".systems"), rows.SYSTEMS):
-            systems.setdefault(row["system"], []).append(row)
+        path = Path(folder) / f"{metric}.json"
+        cell = read_document(path).metrics[metric]
         return cls(
-            **metadata,
-            tests=tuple(tests),
-            systems={name: _summary(name, own, notes_of) for name, own in systems.items()},
-            overlaps=tuple(overlaps),
-            read_histograms=rows.read_histograms(path(".null")),
+            **{name: getattr(cell, name) for name in SAME},
+            lead_method=cell.lead,
+            systems={
+                name: SystemSummary(name, **{f: getattr(one, f) for f in System.__struct_fields__})
+                for name, one in cell.systems.items()
+            },
+            tests=tuple(
+                TestResult(method=name, a=pair.a, b=pair.b, **msgspec.structs.asdict(method))
+                for pair in cell.pairs
+                for name, method in pair.methods.items()
+            ),
+            overlaps=tuple(
+                Overlap(pair.a, pair.b, method, ratio, pair.overlap_notes.get(method, ()))
+                for pair in cell.pairs
+                for method, ratio in pair.overlaps.items()
+            ),
+            read_histograms=rows.read_histograms(path.with_suffix(".null.parquet")),
         )
-
-
-def _system_rows(summary: SystemSummary) -> list[dict[str, Any]]:
-    common = {"system": summary.name, "n": summary.n}
-    notes = {field: note_text(notes) for field, notes in summary.notes.items()}
-    median = summary.median_replica
-    table = [
-        {**common, "statistic": "avg", "value": summary.avg},
-        *(
-            {**common, "statistic": name, "value": getattr(summary, name), "note": notes.get(name)}
-            for name in SPREADS
-        ),
-        {**common, "statistic": "median_replica", "value": summary.scores[median], "replica": median},
-    ]
-    if summary.next_run is not None:
-        limits = dict(zip(("ci_low", "ci_high"), summary.next_run, strict=True))
-        table.append({**common, "statistic": "next_run", "value": summary.avg, **limits})
-    for method, interval in summary.ci.items():
-        low, high = interval if interval is not None else (None, None)
-        table.append(
-            {
-                **common,
-                "statistic": "ci",
-                "value": summary.avg,
-                "method": method,
-                "ci_low": low,
-                "ci_high": high,
-                "note": notes.get(f"ci_{method}"),
-            }
-        )
-    common = {**common, "n": 1, "statistic": "score"}
-    table += [{**common, "replica": id, "value": score} for id, score in summary.scores.items()]
-    return table
-
-
-def _summary(name: str, table: list[dict[str, Any]], notes_of: Mapping[Any, list[Note]]) -> SystemSummary:
-    """A system from its rows."""
-    first = {row["statistic"]: row for row in reversed(table)}
-    intervals = {row["method"]: row for row in table if row["statistic"] == "ci"}
-    notes = {
-        f"ci_{row['method']}" if row["method"] else row["statistic"]: tuple(texts)
-        for row in table
-        if (texts := notes_of.get(("system", None, None, name, row["statistic"], row["method"])))
-    }
-    return SystemSummary(
-        name=name,
-        n=first["avg"]["n"],
-        avg=first["avg"]["value"],
-        scores={row["replica"]: row["value"] for row in table if row["statistic"] == "score"},
-        **{statistic: first[statistic]["value"] for statistic in SPREADS},
-        median_replica=first["median_replica"]["replica"],
-        next_run=(first["next_run"]["ci_low"], first["next_run"]["ci_high"])
-        if "next_run" in first
-        else None,
-        ci={
-            method: None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
-            for method, row in intervals.items()
-        },
-        notes=notes,
-    )

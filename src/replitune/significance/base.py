@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +129,7 @@ OF_PEOPLE = {
 
 @dataclass(frozen=True)
 class TestResult:
-    """One row of `tests/<testset>/<metric>.parquet`. What does not apply is None, never NaN."""
+    """What one test says about a pair. What does not apply is None, never NaN."""
 
     __test__ = False  # not a test case for pytest
 
@@ -192,13 +192,6 @@ class TestResult:
     @property
     def note(self) -> str | None:
         return note_text(self.notes)
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """`details` as in files: a column for each that is declared, and in `details` all others."""
-        others = {**self.details}
-        declared = {name: others.pop(name) for name in (*DETAILS, *OF_PEOPLE) if name in others}
-        return {**declared, "details": others}
 
     def swapped(self) -> TestResult:
         """The same result with A and B exchanged."""

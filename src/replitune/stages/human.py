@@ -1,4 +1,4 @@
-"""tests/<testset>/human.parquet: which systems people prefer, from judgements of some segments and
+"""tests/<testset>/human.json: which systems people prefer, from judgements of some segments and
 metrics on all of them."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Human(MetricsStage):
 
     NAME = "human"
     LOG = "human/{testset}"
-    VERSION = 5
+    VERSION = 6
     tests: dict[str, Any]
     judgements: str
 

@@ -1,4 +1,4 @@
-"""tests/<testset>/<metric>.parquet: all pairs and methods of one (test set, metric)."""
+"""tests/<testset>/<metric>.json: all pairs and methods of one (test set, metric)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Test(StoreStage):
 
     NAME = "test"
     LOG = "test/{testset}/{metric}"
-    VERSION = 19
+    VERSION = 20
     tests: dict[str, Any]
     design: Design
     """What replicas are."""

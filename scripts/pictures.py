@@ -30,7 +30,7 @@ COMMANDS = (
     "replitune run",
 )
 SECONDS = 20.0
-SIZE = (1200, 900)
+SIZE = (1200, 620)
 LINE, CHARACTER, MARGIN = 18, 7.85, 14
 STYLE = """
 rect { fill: #1e2129 } text { font: 13px ui-monospace, "DejaVu Sans Mono", monospace; fill: #d5d9e0;

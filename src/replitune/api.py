@@ -328,7 +328,8 @@ def test(
     arrays
         An array (systems, replicas, segments), or a mapping from each system's name to an array
         (replicas, segments); the numbers of replicas may differ. Without the axis of segments, one
-        score for each run.
+        score for each run. Samples of runs: (systems, runs, samples, segments), or (runs, samples,
+        segments) by name.
     systems
         Their names; by default A, B, ...
     design, **settings

@@ -241,7 +241,10 @@ def test_doubt_adds_up_and_says_what_more_would_do():
     assert any("twice the runs would give about" in text for text in answer.more)
     two = one(result(0.0, 1.0, n=2, rep=0.3))
     assert two.next == "more runs of each: two hardly show how much runs vary"
-    assert answer.next == "decide which difference matters (a margin): this one is too small to be shown"
+    assert (
+        answer.next
+        == "decide which difference matters (a margin): even 20 times as much may not decide this one"
+    )
 
 
 def test_a_suite_says_on_how_many_test_sets():

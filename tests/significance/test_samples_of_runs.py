@@ -72,6 +72,15 @@ def test_samples_count_by_the_mean_of_their_run(shape: tuple[int, ...]):
             assert system.avg == pytest.approx(wanted.score_a if name == "a" else wanted.score_b)
 
 
+def test_arrays_have_an_axis_of_samples():
+    x = np.random.default_rng(2).normal(size=(2, 3, 5, N))
+    wanted = r.test(x.mean(axis=2), methods=["crossed"], **FAST).results[0].tests[0]
+    for arrays in (x, dict(zip("AB", x, strict=True))):
+        report = r.test(arrays, **FAST)
+        same_test(report.results[0].tests[0], wanted)
+        assert report.answers()[0].counts.runs == "3 runs x 5 samples each"
+
+
 def test_the_answer_says_what_is_counted():
     balanced, unbalanced = (r.scores(table(shape), **FAST) for shape in SHAPES.values())
     assert balanced.answers()[0].counts.runs == "3 prompts x 4 samples each"

@@ -74,18 +74,19 @@ def _of_each_kind(column: Any) -> list[str]:
 def columns_of_arrays(
     scores: Any, systems: Sequence[str] | None, documents: Sequence[Any] | None, metric: str
 ) -> pa.Table:
-    """Scores (systems, replicas[, segments]), or (replicas[, segments]) by system, as a table of rows."""
+    """Scores (systems, replicas[, segments]), or (replicas[, segments]) by system, as a table of rows; with
+    samples of runs (systems, runs, samples, segments), or (runs, samples, segments) by system."""
     if isinstance(scores, Mapping):
         if systems is not None:
             raise ReplituneError("names of systems given twice", fix="leave `systems` out")
         named = {str(name): np.asarray(array) for name, array in scores.items()}
     else:
         array = np.asarray(scores)
-        if array.ndim not in (2, 3):
+        if array.ndim not in (2, 3, 4):
             raise ReplituneError(
                 "not an array of systems x runs x segments",
                 found=f"shape {array.shape}",
-                expected="three axes, or two without segments",
+                expected="three axes, two without segments, or four with samples of runs",
             )
         names = [_letter(s) for s in range(len(array))] if systems is None else list(systems)
         if len(names) != len(array) or len(set(names)) != len(names):
@@ -96,7 +97,8 @@ def columns_of_arrays(
             )
         named = dict(zip(map(str, names), array, strict=True))
     shapes = {name: array.shape for name, array in named.items()}
-    segments = {shape[1:] for shape in shapes.values()}
+    nested = all(array.ndim == 3 for array in named.values())
+    segments = {shape[2:] if nested else shape[1:] for shape in shapes.values()}
     if len(segments) != 1 or len(next(iter(segments))) > 1:
         raise ReplituneError(
             "systems have different segments",
@@ -109,15 +111,26 @@ def columns_of_arrays(
     sizes = [array.size for array in named.values()]
     (shape,) = segments
     per_run = shape[0] if shape else 1
+    samples = {name: array.shape[1] if nested else 1 for name, array in named.items()}
+    outputs = sum(len(array) * samples[name] for name, array in named.items())
     columns = {
         "system": pa.DictionaryArray.from_arrays(
             np.repeat(np.arange(len(named), dtype=np.int32), sizes), list(named)
         ),
-        "replica": np.concatenate([np.repeat(np.arange(1, len(a) + 1), per_run) for a in named.values()]),
+        "replica": np.concatenate(
+            [np.repeat(np.arange(1, len(a) + 1), samples[name] * per_run) for name, a in named.items()]
+        ),
         metric: np.concatenate([a.astype(np.float64).ravel() for a in named.values()]),
     }
+    if nested:
+        columns["sample"] = np.concatenate(
+            [
+                np.tile(np.repeat(np.arange(1, samples[name] + 1), per_run), len(a))
+                for name, a in named.items()
+            ]
+        )
     if shape:
-        columns["segment"] = np.tile(np.arange(per_run), sum(map(len, named.values())))
+        columns["segment"] = np.tile(np.arange(per_run), outputs)
     if documents is not None:
         if not shape or len(documents) != per_run:
             raise ReplituneError(
@@ -125,7 +138,7 @@ def columns_of_arrays(
                 found=f"{len(documents)} documents",
                 expected=f"{per_run} segments" if shape else "scores of segments",
             )
-        columns["document"] = list(map(str, documents)) * sum(map(len, named.values()))
+        columns["document"] = list(map(str, documents)) * outputs
     return pa.table(columns)
 
 

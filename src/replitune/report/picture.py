@@ -21,6 +21,8 @@ from replitune.results.wording import listed
 WIDE, NARROW = 900, 380
 """Pixels: of a page of two columns or a screen, and of a telephone, where panels are above each other."""
 GAP = 38
+BOLD = 1.14
+"""How much wider bold letters are."""
 LONGEST = 34
 """Letters of a name."""
 MANY_DOTS = 60
@@ -264,7 +266,7 @@ class _Layout:
                 )
             return Drawing(self.width, bottom, tuple(self.shapes))
         names = max(breadth(self._name(row), self.size) for row in self.rows) + 12
-        words = max(breadth(" ".join(row.text), self.size) for row in self.rows) * 1.04 + 14
+        words = max(breadth(" ".join(row.text), self.size) + 14 for row in self.rows) * 1.04
         if self.rows[0].above:
             words = max(words, max(breadth(row.above, 12) for row in self.rows) + 14)
         left, right = min(names, 0.3 * self.width), self.width - words
@@ -290,7 +292,7 @@ class _Layout:
         sure = row.seen is not None and row.seen.decided
         if word:
             self._write(Text(x, y + 4.5, word, self.size, "ink" if sure else "quiet", bold=sure))
-            x += breadth(f"{word} ", self.size) * (1.04 if sure else 1.0)
+            x += breadth(f"{word} ", self.size) * (BOLD if sure else 1.0)
         self._write(Text(x, y + 4.5, numbers, self.size, "ink" if row.seen is None or sure else "quiet"))
 
     # -- panels

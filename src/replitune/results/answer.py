@@ -408,7 +408,8 @@ def _next(cell: Result, test: TestResult, state: State, counts: Counts) -> tuple
         if test.scope == "both" and min(test.n_a, test.n_b) == 2 * planner.own.tuners:
             return f"more {kind}s of each: two hardly show how much {kind}s vary", None
         if planner.margin is None:
-            return "decide which difference matters (a margin): this one is too small to be shown", None
+            text = f"even {FAR} times as much may not decide this one"
+            return f"decide which difference matters (a margin): {text}", None
         return f"nothing that is in reach: even {FAR} times as much would hardly decide it", None
     if step.times:
         return f"about {_about(step.times)} times the {kind}s and the {unit}s", step

@@ -175,7 +175,7 @@ def test_samples_of_a_prompt_are_runs(replitune: Callable[..., Ran], tmp_path: P
     (tmp_path / "ref.txt").write_text("".join(f"{' '.join(text.split())}\n" for text in refs))
     for system, word in (("a", "two"), ("b", "three")):
         rows = [
-            {"id": i, "samples": [text, text.replace(word, "x"), text.upper()]}
+            {"id": i, "samples": [f"{text} {word}", text.replace(word, "x"), text.upper()]}
             for i, text in enumerate(refs)
         ]
         write(tmp_path / f"{system}.jsonl", rows)
@@ -196,7 +196,7 @@ def test_samples_of_a_prompt_are_runs(replitune: Callable[..., Ran], tmp_path: P
     )
     assert ran.code == 0, ran.err
     assert "3 + 3 samples" in " ".join(ran.out.split())
-    assert read_output(tmp_path / "a.jsonl", "1")[0] == "One two three."
+    assert read_output(tmp_path / "a.jsonl", "1")[0] == "One two three. two"
     with pytest.raises(r.ReplituneError, match="3 samples in one file"):
         read_output(tmp_path / "a.jsonl")
     with pytest.raises(r.ReplituneError, match="no such sample"):

@@ -153,8 +153,8 @@ DEFECTS = [
     Defect(
         "settings ignored by the job of tests",
         "src/replitune/stages/test.py",
-        'tests = read(TestSettings, self.tests, "tests")',
-        "tests = TestSettings()",
+        'read(TestSettings, self.tests, "tests")',
+        "TestSettings()",
         "tests/workflow/test_scores.py::test_the_workflow_finds_what_compare_finds",
     ),
     Defect(

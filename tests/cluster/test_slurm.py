@@ -196,7 +196,7 @@ def test_looks_change_no_byte(slurm: Slurm, tmp_path: Path):
         **EXPERIMENT,
         "systems": {**EXPERIMENT["systems"], "b": {"backend": "corruption", "errors": 0.27}},
         "replicas": {"seeds": 4, "until": "settled", "looks": [3]},
-        "tests": {"methods": ["crossed"], "intervals": []},
+        "tests": {"methods": [{"name": "crossed", "unit": "segment"}], "intervals": []},
     }
     local, folder = made_here(tmp_path / "local", experiment), tmp_path / "slurm"
     before = max(slurm.jobs())

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from replitune.notes import Note, note
+from replitune.notes import Note
 from replitune.report.page import page
-from replitune.report.page_numbers import odd_runs
 from replitune.report.segment_browser import Segments, embedded, page_data
 from replitune.report.terminal import comparison_lines
 from replitune.results.summary import summarise_answers
@@ -78,11 +77,3 @@ def test_embedded_json_cannot_end_its_element():
 def test_replicas_that_cannot_be_made_again_are_named():
     (said,) = material(result_of(RESULT), unrepeatable=["nmt seed-001"]).summary.trust
     assert (said.code, said.text[:12]) == ("unrepeatable", "nmt seed-001")
-
-
-def test_a_run_is_odd_if_a_note_is_about_it_whatever_the_system_is_called():
-    name = "m run-001 x"
-    far = note("unstable-run", run="run-002", systems=[name], sd=9.0, without="")
-    cell = result_of(replace(RESULT, b=name, notes=(far,)), means={"a": 40.0, name: 38.0})
-    assert odd_runs(cell, name) == ["run-002"]
-    assert odd_runs(cell, "a") == []

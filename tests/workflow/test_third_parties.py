@@ -11,9 +11,9 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
+from replitune.results.result import Result
 from support import ROOT
 
 pytestmark = pytest.mark.workflow
@@ -143,9 +143,9 @@ def test_things_of_another_package_reach_the_report(snakemake, installed: Path):
     done = in_a_process_of_its_own(code, snakemake.folder)
     assert done.returncode == 0, done.stderr
     results = snakemake.folder / "results" / "others"
-    rows = pq.read_table(results / "tests" / "t" / "first-word.parquet").to_pylist()
-    assert {row["method"] for row in rows} == {"crossed", "coin"}
-    assert [row["p"] for row in rows if row["method"] == "coin"] == [0.25]
+    tests = Result.read(results / "tests" / "t", "first-word").tests
+    assert {test.method for test in tests} == {"crossed", "coin"}
+    assert [test.p for test in tests if test.method == "coin"] == [0.25]
     assert (results / "tuning" / "smt" / "nudge-002" / "weights.json").exists()
     assert (results / "decodes" / "t" / "echo" / "seed-002.txt").exists()
     page = (results / "report.html").read_text(encoding="utf-8")

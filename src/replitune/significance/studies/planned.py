@@ -105,7 +105,7 @@ class Planned:
             drawn = _chi_squares(nodes, np.concatenate([sure, np.maximum(new, 1e-3)]))
             true = 1 / drawn[:, : len(nus)]
             drawn = (known + new * true * drawn[:, len(nus) :]) / nus
-            self._variance = (variances[..., np.newaxis, :] * true).sum(axis=-1)
+            self.variance = (variances[..., np.newaxis, :] * true).sum(axis=-1)
             """(..., J) Var(delta) at each node."""
         R = rep.shape[-1]
         self._parts = net_parts(
@@ -126,7 +126,7 @@ class Planned:
         """P(this plan shows a difference, or that there is none of the margin), given that the experiment
         `own` has shown the difference `delta`, and if every true difference was equally likely. What the
         rest adds to delta has the variance |V_own - V|."""
-        spread = np.sqrt(np.abs(own._variance - self._variance))
+        spread = np.sqrt(np.abs(own.variance - self.variance))
         found = self._share(np.asarray(abs(delta)), self._two_sided, spread)
         if margin is not None:
             found += self._share(np.asarray(margin - abs(delta)), self._one_sided, spread)
